@@ -1,0 +1,217 @@
+# sactag: build, test, install. `make help` lists the targets.
+#
+#   VARIANT=release|debug|asan   CC=gcc|clang   BUILD=directory   WERROR= (warnings are no errors)
+
+VARIANT ?= release
+BUILD   ?= $(if $(filter release,$(VARIANT)),build,build/$(VARIANT))
+PREFIX  ?= /usr/local
+BINDIR     ?= $(PREFIX)/bin
+LIBDIR     ?= $(PREFIX)/lib
+INCLUDEDIR ?= $(PREFIX)/include
+MANDIR     ?= $(PREFIX)/share/man
+
+PROTOC_C ?= protoc-c
+AR       ?= ar
+ifeq ($(origin CC),default)
+CC = gcc
+endif
+LIBS      = -lprotobuf-c -ljansson -lzip
+
+# What a bare Debian 12 lacks: to build, and to run the tests.
+DEPS       = gcc libc6-dev protobuf-c-compiler libprotobuf-c-dev libjansson-dev libxxhash-dev libzip-dev libjsmn-dev
+DEPS_CHECK = libcriterion-dev clang libclang-rt-14-dev llvm clang-format valgrind libc6-dbg protobuf-compiler \
+             pkg-config cmake mandoc
+
+# ---- flags
+
+CFLAGS_release = -O2 -g -D_FORTIFY_SOURCE=2 -fstack-protector-strong
+CFLAGS_debug   = -Og -g3 -DSACTAG_DEBUG
+CFLAGS_asan    = -O1 -g -DSACTAG_DEBUG -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
+CFLAGS  ?= $(CFLAGS_$(VARIANT))
+WERROR  ?= -Werror
+WARN     = -Wall -Wextra -Wconversion -Wshadow -Wcast-qual -Wswitch-enum -Wvla -Wformat=2 $(WERROR)
+CPPFLAGS_ALL = -D_GNU_SOURCE -I. -Iinclude -I$(BUILD) $(CPPFLAGS)
+CFLAGS_ALL   = -std=c11 -fPIC $(CFLAGS)
+
+# ---- files
+
+VERSION := $(shell sed -n 's/^\#define SACTAG_VERSION  *"\(.*\)"/\1/p' include/sactag.h)
+SOMAJOR := $(firstword $(subst ., ,$(VERSION)))
+SONAME   = libsactag.so.$(SOMAJOR)
+
+LIB_SRC  := $(sort $(wildcard ir/*.c schema/*.c passes/*.c lib/*.c))
+CLI_SRC  := $(sort $(wildcard cli/*.c))
+UNIT_SRC := $(sort $(wildcard tests/unit/test_*.c))
+C_FILES  := $(sort $(wildcard $(foreach d,cli examples include ir lib passes schema tests tests/unit,$d/*.[ch])))
+
+PB       = $(BUILD)/schema/onnx.pb-c
+LIB_OBJ  = $(LIB_SRC:%.c=$(BUILD)/%.o) $(PB).o
+CLI_OBJ  = $(CLI_SRC:%.c=$(BUILD)/%.o)
+UNIT_BIN = $(UNIT_SRC:%.c=$(BUILD)/%)
+PROGRAM  = $(BUILD)/sactag
+
+# Sub-makes use every core unless -j was given.
+JOBS = $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc))
+SUBMAKE = +@$(MAKE) --no-print-directory $(JOBS)
+
+.PHONY: all demo check deps deps-check unit golden golden-update parity invariants docs-test asan clang valgrind \
+        tests corpus format format-check lint install uninstall clean help FORCE
+.DELETE_ON_ERROR:
+.SUFFIXES:
+
+all: $(PROGRAM) $(BUILD)/libsactag.a $(BUILD)/libsactag.so ## build the program and both libraries (the default)
+
+# ---- building
+
+# One clear line instead of a page of compiler errors when something is not installed.
+$(BUILD)/.have:
+	@mkdir -p $(@D)
+	@command -v $(PROTOC_C) >/dev/null || { echo "$(PROTOC_C) is missing: run 'make deps'" >&2; exit 1; }
+	@printf '#include <protobuf-c/protobuf-c.h>\n#include <jansson.h>\n#include <xxhash.h>\n#include <zip.h>\n#define JSMN_HEADER\n#include <jsmn.h>\n' \
+	  | $(CC) $(CPPFLAGS) -fsyntax-only -x c - 2>$@.log \
+	  || { sed -n '/error:/{p;q}' $@.log >&2; echo "a library is missing: run 'make deps'" >&2; exit 1; }
+	@touch $@
+
+# Changes when the compiler or a flag does, so that everything is rebuilt then and only then.
+$(BUILD)/.flags: FORCE
+	@mkdir -p $(@D)
+	@echo '$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) $(WARN) $(LDFLAGS)' | cmp -s - $@ \
+	  || echo '$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) $(WARN) $(LDFLAGS)' > $@
+
+$(PB).c $(PB).h &: schema/onnx.proto | $(BUILD)/.have
+	$(PROTOC_C) --c_out=$(BUILD) $<
+
+$(PB).o: $(PB).c $(BUILD)/.flags
+	$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -w -c -o $@ $<
+
+$(BUILD)/%.o: %.c $(BUILD)/.flags | $(PB).h
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) $(WARN) -MMD -MP -c -o $@ $<
+
+$(BUILD)/libsactag.a: $(LIB_OBJ)
+	rm -f $@
+	$(AR) rcs $@ $^
+
+$(BUILD)/libsactag.so: $(LIB_OBJ) lib/sactag.map
+	$(CC) $(CFLAGS_ALL) $(LDFLAGS) -shared -Wl,-soname,$(SONAME) -Wl,--version-script,lib/sactag.map -o $@ $(LIB_OBJ) $(LIBS)
+	ln -sf $(@F) $(BUILD)/$(SONAME)
+
+$(PROGRAM): $(CLI_OBJ) $(BUILD)/libsactag.a
+	$(CC) $(CFLAGS_ALL) $(LDFLAGS) -o $@ $^ $(LIBS)
+
+$(UNIT_BIN): $(BUILD)/tests/unit/%: $(BUILD)/tests/unit/%.o $(BUILD)/libsactag.a
+	$(CC) $(CFLAGS_ALL) $(LDFLAGS) -o $@ $^ $(LIBS) -lcriterion
+
+-include $(LIB_OBJ:.o=.d) $(CLI_OBJ:.o=.d) $(UNIT_BIN:=.d)
+
+# ---- using
+
+demo: ## install what is missing, build, and decide, tag and strip a real exported model
+	@$(MAKE) --no-print-directory deps
+	$(SUBMAKE) all
+	@sh examples/demo.sh $(PROGRAM)
+
+# Installs the packages of $(1) that are not there; offline and quick when all are.
+define install_missing
+	@if ! command -v dpkg-query >/dev/null; then echo "no Debian system: these must be installed: $(1)"; exit 0; fi; \
+	have=" $$(dpkg-query -W -f='$${db:Status-Status}:$${Package} ' $(1) 2>/dev/null)"; missing=; \
+	for p in $(1); do case "$$have" in *" installed:$$p "*) ;; *) missing="$$missing $$p";; esac; done; \
+	[ -n "$$missing" ] || exit 0; \
+	echo "installing:$$missing"; \
+	root=; [ "$$(id -u)" = 0 ] || root=sudo; \
+	[ -z "$$root" ] || command -v sudo >/dev/null || { echo "neither root nor sudo: install these packages:$$missing" >&2; exit 1; }; \
+	$$root apt-get -qq update || true; \
+	$$root env DEBIAN_FRONTEND=noninteractive apt-get -qq -o Dpkg::Use-Pty=0 install -y --no-install-recommends $$missing >/dev/null
+endef
+
+deps: ## install the Debian packages that the build needs
+	$(call install_missing,$(DEPS))
+
+deps-check: ## install these and the packages that the tests need
+	$(call install_missing,$(DEPS) $(DEPS_CHECK))
+
+# ---- testing
+
+check: ## install what is missing, build with gcc and clang, plain and sanitised, and run all tests
+	@$(MAKE) --no-print-directory deps-check
+	$(SUBMAKE) all tests
+	$(SUBMAKE) all tests VARIANT=asan BUILD=$(BUILD)/asan
+	$(SUBMAKE) all tests CC=clang BUILD=$(BUILD)/clang
+	$(SUBMAKE) all tests CC=clang VARIANT=asan BUILD=$(BUILD)/clang-asan
+	@tests/run $(BUILD)
+
+tests: $(UNIT_BIN) $(BUILD)/parity ## build the test programs
+
+$(BUILD)/parity: tests/parity.c $(BUILD)/.flags
+	$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) $(WARN) -o $@ $<
+
+unit: tests ## run the unit tests
+	@tests/unit.sh $(BUILD)
+
+golden: all ## run the golden tests of the command line
+	@tests/golden.sh $(PROGRAM)
+
+golden-update: all ## rewrite the expected files of the golden tests (look at the diff)
+	@tests/golden.sh --update $(PROGRAM)
+
+parity: all $(BUILD)/parity ## compare with PyTorch's own decisions
+	@$(BUILD)/parity $(PROGRAM) tests/cases
+
+invariants: all ## tag and strip every model of the tests
+	@tests/invariants.sh $(PROGRAM) tests/cases tests/golden
+
+corpus: all ## the same over any directory of models: make corpus CORPUS=DIR
+	@tests/invariants.sh $(PROGRAM) $(CORPUS)
+
+docs-test: all ## run every command that the documents show
+	@tests/docs.sh $(PROGRAM)
+
+asan: ## unit and golden tests under AddressSanitizer and UBSan
+	$(SUBMAKE) unit golden VARIANT=asan BUILD=$(BUILD)/asan
+
+clang: ## the same compiled by clang
+	$(SUBMAKE) unit golden CC=clang BUILD=$(BUILD)/clang
+
+valgrind: all ## the command line under valgrind on a few models
+	@tests/valgrind.sh $(PROGRAM)
+
+# ---- tidiness
+
+format: ## clang-format every C file
+	clang-format -i $(C_FILES)
+
+format-check: ## fail when clang-format would change a file
+	clang-format --dry-run -Werror $(C_FILES)
+
+lint: $(PB).h ## clang-tidy and cppcheck
+	clang-tidy --quiet $(LIB_SRC) $(CLI_SRC) -- -std=c11 $(CPPFLAGS_ALL)
+	cppcheck --quiet --error-exitcode=1 --std=c11 --enable=warning,portability,performance --inline-suppr \
+	  --suppress=missingIncludeSystem -I. -Iinclude -I$(BUILD) $(LIB_SRC) $(CLI_SRC)
+
+# ---- installing
+
+install: all ## install the program, libraries, header, manual, pkg-config and CMake files (PREFIX, DESTDIR)
+	install -d $(addprefix $(DESTDIR),$(BINDIR) $(LIBDIR)/pkgconfig $(LIBDIR)/cmake/sactag $(INCLUDEDIR) $(MANDIR)/man1)
+	install -m 755 $(PROGRAM) $(DESTDIR)$(BINDIR)/sactag
+	install -m 644 $(BUILD)/libsactag.a $(DESTDIR)$(LIBDIR)/libsactag.a
+	install -m 755 $(BUILD)/libsactag.so $(DESTDIR)$(LIBDIR)/libsactag.so.$(VERSION)
+	ln -sf libsactag.so.$(VERSION) $(DESTDIR)$(LIBDIR)/$(SONAME)
+	ln -sf $(SONAME) $(DESTDIR)$(LIBDIR)/libsactag.so
+	install -m 644 include/sactag.h $(DESTDIR)$(INCLUDEDIR)/sactag.h
+	install -m 644 docs/sactag.1 $(DESTDIR)$(MANDIR)/man1/sactag.1
+	sed -e 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|; s|@INCLUDEDIR@|$(INCLUDEDIR)|; s|@VERSION@|$(VERSION)|; s|@LIBS@|$(LIBS)|' \
+	  lib/sactag.pc.in > $(DESTDIR)$(LIBDIR)/pkgconfig/sactag.pc
+	sed -e 's|@LIBDIR@|$(LIBDIR)|; s|@INCLUDEDIR@|$(INCLUDEDIR)|' \
+	  lib/sactagConfig.cmake.in > $(DESTDIR)$(LIBDIR)/cmake/sactag/sactagConfig.cmake
+	sed -e 's|@VERSION@|$(VERSION)|' lib/sactagConfigVersion.cmake.in > $(DESTDIR)$(LIBDIR)/cmake/sactag/sactagConfigVersion.cmake
+
+uninstall: ## remove what install put there
+	rm -f $(DESTDIR)$(BINDIR)/sactag $(DESTDIR)$(INCLUDEDIR)/sactag.h $(DESTDIR)$(MANDIR)/man1/sactag.1 \
+	  $(addprefix $(DESTDIR)$(LIBDIR)/,libsactag.a libsactag.so $(SONAME) libsactag.so.$(VERSION) pkgconfig/sactag.pc)
+	rm -rf $(DESTDIR)$(LIBDIR)/cmake/sactag
+
+clean: ## remove the build directory
+	rm -rf $(BUILD)
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  %-14s %s\n", $$1, $$2}' Makefile
