@@ -1,0 +1,161 @@
+#include "ir/arena.h"
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ALIGN     _Alignof(max_align_t)
+#define CHUNK_MIN ((size_t)4 << 10)
+#define CHUNK_MAX ((size_t)1 << 20)
+
+struct arena_chunk {
+    struct arena_chunk *next;
+    size_t size; /* of the room that follows */
+    max_align_t room[];
+};
+
+void arena_init(struct arena *a, size_t limit)
+{
+    *a = (struct arena){.limit = limit};
+}
+
+void arena_free(struct arena *a)
+{
+    struct arena_chunk *c = a->head;
+    while (c) {
+        struct arena_chunk *next = c->next;
+        free(c);
+        c = next;
+    }
+    arena_init(a, a->limit);
+}
+
+/* A zeroed chunk with `room` bytes, charged to the arena but not linked yet. */
+static struct arena_chunk *new_chunk(struct arena *a, size_t room)
+{
+    if (room > SIZE_MAX / 2 - sizeof(struct arena_chunk))
+        return NULL;
+    size_t size = sizeof(struct arena_chunk) + room;
+    if (a->limit && (a->total > a->limit || size > a->limit - a->total))
+        return NULL;
+    struct arena_chunk *c = calloc(1, size);
+    if (!c)
+        return NULL;
+    c->size = room;
+    a->total += size;
+    return c;
+}
+
+static char *chunk_room(struct arena_chunk *c)
+{
+    return (char *)c->room;
+}
+
+#ifdef SACTAG_ARENA_MALLOC
+static void *alloc_bytes(struct arena *a, size_t size)
+{
+    struct arena_chunk *c = new_chunk(a, size);
+    if (!c)
+        return NULL;
+    c->next = a->head;
+    a->head = c;
+    return chunk_room(c);
+}
+#else
+/* Chunks double, so that a small model costs little and a large one few calls. */
+static size_t next_chunk_room(const struct arena *a)
+{
+    size_t room = a->head ? a->head->size * 2 : CHUNK_MIN;
+    if (room < CHUNK_MIN)
+        room = CHUNK_MIN;
+    return room > CHUNK_MAX ? CHUNK_MAX : room;
+}
+
+static void *alloc_bytes(struct arena *a, size_t size)
+{
+    size_t padded = (size + ALIGN - 1) / ALIGN * ALIGN;
+    if (padded < size)
+        return NULL;
+    if (padded <= (size_t)(a->end - a->cur)) {
+        char *p = a->cur;
+        a->cur += padded;
+        return p;
+    }
+    size_t room = next_chunk_room(a);
+    bool own = padded > room / 4; /* a large object gets a chunk of its own; the current one stays in use */
+    struct arena_chunk *c = new_chunk(a, own ? padded : room);
+    if (!c && !own) { /* near the limit: what is asked may still fit */
+        own = true;
+        c = new_chunk(a, padded);
+    }
+    if (!c)
+        return NULL;
+    if (own && a->head) {
+        c->next = a->head->next;
+        a->head->next = c;
+        return chunk_room(c);
+    }
+    c->next = a->head;
+    a->head = c;
+    a->cur = chunk_room(c) + padded;
+    a->end = chunk_room(c) + c->size;
+    return chunk_room(c);
+}
+#endif
+
+void *arena_alloc(struct arena *a, size_t n, size_t size)
+{
+    size_t bytes;
+    if (__builtin_mul_overflow(n, size, &bytes))
+        return NULL;
+    return alloc_bytes(a, bytes ? bytes : 1);
+}
+
+char *arena_strdup(struct arena *a, const char *s, size_t n)
+{
+    if (n == SIZE_MAX)
+        return NULL;
+    char *p = arena_alloc(a, n + 1, 1);
+    if (p && n)
+        memcpy(p, s, n);
+    return p;
+}
+
+char *arena_printf(struct arena *a, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    int n = vsnprintf(NULL, 0, fmt, ap);
+    va_end(ap);
+    if (n < 0)
+        return NULL;
+    char *p = arena_alloc(a, (size_t)n + 1, 1);
+    if (!p)
+        return NULL;
+    va_start(ap, fmt);
+    vsnprintf(p, (size_t)n + 1, fmt, ap);
+    va_end(ap);
+    return p;
+}
+
+int grow(void *array_ptr, size_t *cap, size_t need, size_t elem_size)
+{
+    if (need <= *cap)
+        return 0;
+    size_t want = *cap < 16 ? 16 : *cap > SIZE_MAX / 2 ? need : *cap * 2;
+    if (want < need)
+        want = need;
+    size_t bytes;
+    if (__builtin_mul_overflow(want, elem_size, &bytes) || bytes > PTRDIFF_MAX)
+        return -1;
+    void *old; /* the caller's pointer has its own type: read and write it as bytes */
+    memcpy(&old, array_ptr, sizeof old);
+    void *p = realloc(old, bytes);
+    if (!p)
+        return -1;
+    memcpy(array_ptr, &p, sizeof p);
+    *cap = want;
+    return 0;
+}

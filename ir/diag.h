@@ -1,0 +1,63 @@
+/* Diagnostics: what went wrong, and where. The one place that all floors report to.
+ *
+ * Messages are owned by the diag object. Names that come from a model are escaped when they are added
+ * (str_escape), so that a message never drives a terminal and is always one line. */
+#ifndef SACTAG_IR_DIAG_H
+#define SACTAG_IR_DIAG_H
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* What functions return: 0, or one of these. The value is minus the exit code of the command line (SPEC 6).
+ */
+enum ir_err {
+    IR_OK = 0,
+    IR_EUSAGE = -2,  /* a caller's mistake: an option that does not exist, a bad pattern */
+    IR_EPOLICY = -3, /* the policy cannot be applied to this graph */
+    IR_EINPUT = -4,  /* the input is malformed, over a limit or unsafe */
+    IR_EIO = -5,     /* reading or writing failed */
+    IR_EMEM = -6     /* memory ran out (exit code 5 as well) */
+};
+
+enum diag_level { DIAG_ERROR, DIAG_WARNING, DIAG_NOTE, DIAG_DEBUG };
+
+#define DIAG_NO_OFFSET UINT64_MAX
+
+struct diag_item {
+    enum diag_level level;
+    int code;        /* an ir_err for errors, 0 otherwise */
+    char *message;   /* one line, no newline, escaped */
+    char *node;      /* name (or graph path and index) of the node concerned, escaped, or NULL */
+    char *field;     /* field path, such as "graph.node[3].attribute", or NULL */
+    uint64_t offset; /* byte offset in the input, or DIAG_NO_OFFSET */
+};
+
+struct diag {
+    struct diag_item *items;
+    size_t n, cap;
+    size_t dropped; /* items that found no memory, or came after DIAG_MAX_ITEMS */
+};
+
+/* A hostile file must not fill memory with warnings: further items are counted, not kept. Errors are always
+ * kept. */
+#define DIAG_MAX_ITEMS 1000
+
+/* Longer texts are cut (names have no bound); a message then ends in "...". Bytes before escaping. */
+#define DIAG_TEXT_MAX 4096
+
+void diag_init(struct diag *d);
+void diag_free(struct diag *d);
+
+/* Report. Returns `code`, so that a caller can `return diag_error(...)`. `d` may be NULL (nothing is kept).
+ */
+int diag_error(struct diag *d, int code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+/* The same with a place; node and field may be NULL, offset DIAG_NO_OFFSET. node and field are escaped here.
+ */
+int diag_error_at(struct diag *d, int code, const char *node, const char *field, uint64_t offset,
+                  const char *fmt, ...) __attribute__((format(printf, 6, 7)));
+void diag_warn(struct diag *d, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void diag_note(struct diag *d, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void diag_debug(struct diag *d, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+#endif

@@ -1,0 +1,298 @@
+/* The graph. Every type of the intermediate representation on one page.
+ *
+ * One model holds all its graphs in flat arrays: graphs, nodes and values are numbered by position, and refer
+ * to each other by number (IR_NONE = no such thing). The nodes of one graph are neighbours in `nodes`. Text
+ * and tensors stay where they lie in the source; what is decoded seldom (attributes, metadata) is decoded
+ * when asked for, through the functions that the reader of the format supplies (struct ir_source). Tensor
+ * data is never decoded, but for integer constants of at most IR_INTS_MAX elements when a pass asks for them
+ * (shape arithmetic).
+ *
+ * Ownership: everything belongs to the model and lives until ir_model_free(): `names`, `shapes` and `arena`
+ * are freed there; arrays lie in the arena, or are the reader's own and freed by its free_reader. Not
+ * thread-safe per model. */
+#ifndef SACTAG_IR_IR_H
+#define SACTAG_IR_IR_H
+
+#include "ir/arena.h"
+#include "ir/diag.h"
+#include "ir/names.h"
+#include "ir/str.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define IR_NONE        UINT32_MAX
+#define IR_RANK_MAX    64 /* numpy's bound; a tensor of higher rank is taken as of unknown rank */
+#define IR_DIM_UNKNOWN (-1)
+#define IR_INTS_MAX    64 /* integer constants with more elements are not read */
+
+enum ir_format { IR_ONNX, IR_PT2 };
+
+/* A run of bytes in the source. */
+struct ir_span {
+    uint64_t off, len;
+};
+
+/* One occurrence of a length-delimited record that encloses nodes: the model's graph field, a node that holds
+ * a graph in an attribute, that attribute, a function. A writer patches these lengths. Protobuf merges a
+ * field that occurs twice, so one graph may lie in several. */
+struct ir_seg {
+    struct ir_span span; /* the body, without its length prefix */
+    uint32_t parent;     /* segment that encloses this one, IR_NONE for those directly in the model */
+};
+
+/* Rank and dims; interned, so equal shapes have equal ids. */
+struct ir_shape {
+    uint32_t rank;
+    const int64_t *dims; /* IR_DIM_UNKNOWN where symbolic or unknown */
+};
+#define IR_SHAPE_UNKNOWN 0 /* shape id 0: not even the rank is known */
+
+/* A kind of node: interned, so nodes of one kind share an id. */
+struct ir_op {
+    struct str domain;   /* "" for ai.onnx; "torch" for ATen operators of a .pt2 */
+    struct str type;     /* "MatMul"; "aten.linear.default" */
+    struct str overload; /* "" but for model-local functions that use it */
+    uint32_t function;   /* graph id of the model-local function that defines it, or IR_NONE */
+};
+
+enum ir_value_kind {
+    IR_VALUE_UNDEFINED, /* used, but nothing defines it: reported by ir_verify */
+    IR_VALUE_NODE,      /* output of a node */
+    IR_VALUE_INPUT,     /* graph input, function input, loop variable */
+    IR_VALUE_PARAM      /* initializer (dense or sparse), or a parameter / buffer of a .pt2 */
+};
+
+struct ir_value {
+    uint32_t name;  /* name id */
+    uint32_t graph; /* graph that defines it (of the first use, when undefined) */
+    uint32_t def;   /* IR_VALUE_NODE: node id. IR_VALUE_INPUT: position. IR_VALUE_PARAM: index into params */
+    uint32_t shape; /* shape id: of the initializer; else of value_info or of the graph input/output's type */
+    uint8_t kind;   /* enum ir_value_kind */
+    uint8_t dtype;  /* ONNX TensorProto.DataType number, 0 unknown */
+    uint16_t out;   /* IR_VALUE_NODE: which output (65535 = that or more) */
+};
+
+/* A parameter's header. */
+struct ir_param {
+    uint32_t value;
+    bool graph_input;    /* also listed as a graph input (IR version 3 style, or overridable) */
+    bool external;       /* its data lie in another file */
+    bool sparse;         /* sparse_initializer: dims are those of the dense tensor */
+    bool buffer;         /* .pt2: a buffer or constant, not a parameter */
+    bool no_grad;        /* .pt2: requires_grad is false */
+    struct ir_span data; /* inline data in the source, len 0 if none (external, or header only) */
+    struct ir_span span; /* the whole TensorProto */
+    uint64_t bytes;      /* size of the data as stored (inline or external length), 0 unknown */
+};
+
+enum ir_graph_kind { IR_GRAPH_MAIN, IR_GRAPH_BODY, IR_GRAPH_FUNCTION };
+
+struct ir_graph {
+    enum ir_graph_kind kind;
+    struct str name;      /* GraphProto.name; function name */
+    uint32_t parent_node; /* BODY: node whose attribute holds it */
+    struct str attr;      /* BODY: that attribute's name ("then_branch", "body") */
+    uint32_t attr_index;  /* BODY: which graph of that attribute it is (a list of graphs shares one name) */
+    uint32_t next_body;   /* next body of the same node, IR_NONE at the end */
+    uint32_t op;          /* FUNCTION: op id that calls it */
+    uint32_t depth;       /* nesting: 0 main and functions */
+    uint32_t first_node, n_nodes;
+    uint32_t *inputs, n_inputs;   /* value ids; initializers that are inputs as well are listed too */
+    uint32_t *outputs, n_outputs; /* value ids */
+    struct str *attr_params;      /* FUNCTION: names of attributes that a call passes (ref_attr_name) */
+    uint32_t n_attr_params;
+    uint32_t first_param, n_params; /* initializers declared here */
+};
+
+struct ir_node {
+    struct ir_span span; /* the node's record in the source */
+    struct str name;     /* may be empty, and need not be unique */
+    uint32_t op;         /* op id */
+    uint32_t graph;
+    uint32_t seg;      /* segment that directly encloses it */
+    uint32_t operands; /* first of n_in + n_out value ids in model.operands: inputs, then outputs */
+    uint32_t n_in, n_out;
+    uint32_t body; /* first graph nested in its attributes, or IR_NONE */
+};
+
+enum ir_attr_kind {
+    IR_ATTR_OTHER,
+    IR_ATTR_INT,
+    IR_ATTR_FLOAT,
+    IR_ATTR_STR,
+    IR_ATTR_INTS,
+    IR_ATTR_TENSOR,
+    IR_ATTR_GRAPH,
+    IR_ATTR_REF
+};
+
+struct ir_attr {
+    enum ir_attr_kind kind;
+    int64_t i;
+    double f;
+    struct str s; /* STR: the value. REF: name of the function's attribute it stands for */
+    int64_t ints[IR_INTS_MAX];
+    uint32_t n_ints; /* INTS; also TENSOR of integer type with at most IR_INTS_MAX elements: its elements */
+    bool ints_known; /* n_ints / ints are complete */
+    uint32_t shape;  /* TENSOR: shape id */
+    uint8_t dtype;   /* TENSOR */
+};
+
+struct ir_model;
+
+/* What the reader of a format decodes on demand. Return 1 found, 0 absent, or a negative ir_err (reported).
+ */
+struct ir_source {
+    int (*attr)(struct ir_model *m, uint32_t node, const char *name, struct ir_attr *out);
+    /* Node metadata by key; the last entry of that key wins. Text lives as long as the model. */
+    int (*meta)(struct ir_model *m, uint32_t node, const char *key, struct str *out);
+    /* Elements of an integer parameter (initializer), at most IR_INTS_MAX; 0 also when too many or external.
+     */
+    int (*param_ints)(struct ir_model *m, uint32_t param, int64_t *out, uint32_t *n);
+};
+
+/* .pt2: how a tensor lies in memory, which decides the operator that PyTorch runs. */
+struct ir_layout {
+    uint32_t strides; /* shape id holding the strides */
+    bool known, requires_grad;
+};
+
+struct ir_entry {
+    struct str key, value;
+    struct ir_span span; /* the entry with its tag and length */
+};
+
+struct ir_opset {
+    struct str domain;
+    int64_t version;
+};
+
+struct ir_model {
+    enum ir_format format;
+    const uint8_t *bytes; /* the source, mapped or borrowed; for a .pt2 the JSON of the program */
+    uint64_t size;
+
+    int64_t ir_version; /* 0 when absent */
+    struct str producer, producer_version;
+    struct ir_opset *opsets;
+    uint32_t n_opsets;
+    struct ir_entry *meta; /* model metadata_props, in order */
+    uint32_t n_meta;
+
+    struct ir_graph *graphs; /* graphs[0] is the main graph */
+    uint32_t n_graphs;
+    struct ir_node *nodes;
+    uint32_t n_nodes;
+    struct ir_value *values;
+    uint32_t n_values;
+    uint32_t *operands;
+    uint32_t n_operands;
+    struct ir_param *params;
+    uint32_t n_params;
+    struct ir_op *ops;
+    uint32_t n_ops;
+    struct ir_seg *segs;
+    uint32_t n_segs;
+    struct names names;        /* of values */
+    struct ir_layout *layouts; /* per value; NULL unless .pt2 */
+    struct str *modules;       /* .pt2: FQN of every module, from module_call_graph */
+    uint32_t n_modules;
+
+    struct ir_shape *shapes; /* shapes[0] is the unknown one */
+    uint32_t n_shapes;
+    size_t cap_shapes;
+    struct names shape_index; /* dims bytes → shape id - 1 */
+
+    struct ir_span
+        *data; /* tensor data fields anywhere in the source, ascending: what the digest leaves out */
+    size_t n_data;
+
+    const struct ir_source *source;
+    void *reader; /* the reader's own, freed by free_reader */
+    void (*free_reader)(struct ir_model *m);
+    struct arena arena;
+    struct diag *diag; /* where on-demand decoding reports; borrowed */
+};
+
+/* memory_limit bounds the arena and what a reader charges to it; 0 = none. When there was no memory even for
+ * this, m->shapes is NULL: readers check that and report IR_EMEM. Freeing is right in every case. */
+void ir_model_init(struct ir_model *m, struct diag *d, size_t memory_limit);
+void ir_model_free(struct ir_model *m);
+
+/* The id of a shape; IR_SHAPE_UNKNOWN when rank > IR_RANK_MAX; IR_NONE when memory is exhausted. */
+uint32_t ir_shape_intern(struct ir_model *m, uint32_t rank, const int64_t *dims);
+
+static inline const struct ir_shape *ir_shape_of(const struct ir_model *m, uint32_t value)
+{
+    return &m->shapes[value == IR_NONE ? IR_SHAPE_UNKNOWN : m->values[value].shape];
+}
+
+/* Is the rank known? (A rank of 0 is a scalar's.) */
+static inline bool ir_shape_known(const struct ir_model *m, uint32_t shape)
+{
+    (void)m;
+    return shape != IR_SHAPE_UNKNOWN;
+}
+
+static inline uint32_t ir_node_input(const struct ir_model *m, const struct ir_node *n, uint32_t i)
+{
+    return i < n->n_in ? m->operands[n->operands + i]
+                       : IR_NONE; /* IR_NONE also for an omitted optional input */
+}
+
+static inline uint32_t ir_node_output(const struct ir_model *m, const struct ir_node *n, uint32_t i)
+{
+    return i < n->n_out ? m->operands[n->operands + n->n_in + i] : IR_NONE;
+}
+
+static inline struct str ir_value_name(const struct ir_model *m, uint32_t value)
+{
+    return value == IR_NONE ? (struct str){NULL, 0} : m->names.text[m->values[value].name];
+}
+
+/* The node that defines a value, or IR_NONE. */
+static inline uint32_t ir_value_node(const struct ir_model *m, uint32_t value)
+{
+    return value != IR_NONE && m->values[value].kind == IR_VALUE_NODE ? m->values[value].def : IR_NONE;
+}
+
+static inline const struct ir_op *ir_node_op(const struct ir_model *m, const struct ir_node *n)
+{
+    return &m->ops[n->op];
+}
+
+/* Position of a node in its own graph's node list: SPEC 6 `index`. */
+static inline uint32_t ir_node_index(const struct ir_model *m, uint32_t node)
+{
+    return node - m->graphs[m->nodes[node].graph].first_node;
+}
+
+/* The model metadata entry of a key (the last, as protobuf maps read), or NULL. */
+const struct ir_entry *ir_meta(const struct ir_model *m, const char *key);
+
+/* Opset version of a domain ("" = ai.onnx), or 0. */
+int64_t ir_opset(const struct ir_model *m, const char *domain);
+
+/* The `graph` of SPEC 6 for a graph id: "-", "/3:If/then_branch", "fn:domain:name"; components escaped with
+ * %2F, %3A and %25. In the model's arena; NULL when memory is exhausted. */
+const char *ir_graph_path(struct ir_model *m, uint32_t graph);
+
+/* What must hold of a graph: numbers in range, SSA (each value defined once per scope), operands defined,
+ * bodies' parents. 0, or IR_EINPUT with a message that names the value or node: "expected X but found Y".
+ * Cycles are found by ir_order(). */
+int ir_verify(struct ir_model *m, struct diag *d);
+
+/* Execution order of one graph's nodes: `order` receives n_nodes node ids. File order when that is
+ * topological; else Kahn's algorithm with the smallest index first, so the order is stable (*sorted = false
+ * then). A node depends on what its nested bodies use from this graph. IR_EINPUT names a node on a cycle.
+ * Linear but for a heap's log. */
+int ir_order(struct ir_model *m, uint32_t graph, uint32_t *order, bool *sorted, struct diag *d);
+
+/* Stable text form (`--dump-ir`) and Graphviz (`--dot`). `put` receives the text in pieces; a non-zero return
+ * stops. */
+typedef int (*ir_put)(void *ctx, const char *text, size_t n);
+int ir_print(struct ir_model *m, ir_put put, void *ctx);
+
+#endif

@@ -1,0 +1,93 @@
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "ir/names.h"
+
+#include "ir/arena.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#define SLOTS_MIN 64
+
+void names_init(struct names *t)
+{
+    *t = (struct names){0};
+    /* Without a secret a file could hold names that all fall into one run of slots. */
+    if (getentropy(&t->seed, sizeof t->seed) != 0)
+        t->seed = (uintptr_t)t;
+}
+
+void names_free(struct names *t)
+{
+    free(t->text);
+    free(t->slots);
+    *t = (struct names){0};
+}
+
+static uint32_t hash_of(const struct names *t, struct str s)
+{
+    uint32_t h = (uint32_t)(XXH3_64bits_withSeed(s.n ? s.s : "", s.n, t->seed) >> 32);
+    return h ? h : 1;
+}
+
+/* The slot of `s`, or the empty one where it would go. At least a quarter of the slots are empty. */
+static struct name_slot *probe(const struct names *t, uint32_t tag, struct str s)
+{
+    for (size_t i = tag & t->mask;; i = (i + 1) & t->mask) {
+        struct name_slot *slot = &t->slots[i];
+        if (slot->tag == 0 || (slot->tag == tag && str_eq(t->text[slot->id], s)))
+            return slot;
+    }
+}
+
+/* Doubles the slots. The tag is all that is needed to place an entry, so no text is read again. */
+static int rehash(struct names *t)
+{
+    size_t n = t->slots ? (t->mask + 1) * 2 : SLOTS_MIN;
+    struct name_slot *slots = calloc(n, sizeof *slots);
+    if (!slots)
+        return -1;
+    size_t old = t->slots ? t->mask + 1 : 0, mask = n - 1;
+    for (size_t j = 0; j < old; j++) {
+        struct name_slot e = t->slots[j];
+        if (e.tag == 0)
+            continue;
+        size_t i = e.tag & mask;
+        while (slots[i].tag)
+            i = (i + 1) & mask;
+        slots[i] = e;
+    }
+    free(t->slots);
+    t->slots = slots;
+    t->mask = mask;
+    return 0;
+}
+
+uint32_t names_intern(struct names *t, struct str s)
+{
+    if (!t->slots && rehash(t) != 0)
+        return NAME_NONE;
+    uint32_t tag = hash_of(t, s);
+    struct name_slot *slot = probe(t, tag, s);
+    if (slot->tag)
+        return slot->id;
+    if (t->n == NAME_NONE - 1 || grow(&t->text, &t->cap, (size_t)t->n + 1, sizeof *t->text) != 0)
+        return NAME_NONE;
+    if ((size_t)t->n + 1 > (t->mask + 1) / 4 * 3) {
+        if (rehash(t) != 0)
+            return NAME_NONE;
+        slot = probe(t, tag, s);
+    }
+    *slot = (struct name_slot){tag, t->n};
+    t->text[t->n] = s;
+    return t->n++;
+}
+
+uint32_t names_find(const struct names *t, struct str s)
+{
+    if (!t->slots)
+        return NAME_NONE;
+    const struct name_slot *slot = probe(t, hash_of(t, s), s);
+    return slot->tag ? slot->id : NAME_NONE;
+}

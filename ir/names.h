@@ -1,0 +1,32 @@
+/* Interned names: equal text, equal id. Open addressing over XXH3, 8 bytes a slot, one hash per look-up. */
+#ifndef SACTAG_IR_NAMES_H
+#define SACTAG_IR_NAMES_H
+
+#include "ir/str.h"
+
+#include <stdint.h>
+
+#define NAME_NONE UINT32_MAX
+
+struct names {
+    struct str *text; /* id → text, borrowed from whoever interned it */
+    uint32_t n;
+    size_t cap;
+    struct name_slot {
+        uint32_t tag; /* hash bits, never 0 in use: a miss costs no comparison, growing costs no hash */
+        uint32_t id;
+    } * slots;
+    size_t mask;   /* slots - 1, a power of two less one; 0 while empty */
+    uint64_t seed; /* of the hash; ids do not depend on it */
+};
+
+void names_init(struct names *t);
+void names_free(struct names *t);
+
+/* The id of `s`, added if new. The text must outlive the table. NAME_NONE when memory is exhausted. */
+uint32_t names_intern(struct names *t, struct str s);
+
+/* The id of `s`, or NAME_NONE. */
+uint32_t names_find(const struct names *t, struct str s);
+
+#endif

@@ -1,0 +1,90 @@
+#include "ir/str.h"
+
+ptrdiff_t str_rchr(struct str a, char c)
+{
+    const char *p = a.n ? memrchr(a.s, c, a.n) : NULL;
+    return p ? p - a.s : -1;
+}
+
+ptrdiff_t str_find(struct str a, struct str needle)
+{
+    if (needle.n == 0)
+        return 0;
+    const char *p = a.n ? memmem(a.s, a.n, needle.s, needle.n) : NULL;
+    return p ? p - a.s : -1;
+}
+
+static bool is_cont(unsigned char c)
+{
+    return (c & 0xc0) == 0x80;
+}
+
+/* Length of the valid UTF-8 sequence at s (of n > 0 bytes), or 0: overlong forms, surrogates and code points
+ * past U+10FFFF are not valid. */
+static size_t utf8_len(const unsigned char *s, size_t n)
+{
+    unsigned char c = s[0];
+    if (c < 0x80)
+        return 1;
+    if (c < 0xc2 || c > 0xf4)
+        return 0;
+    size_t len = c < 0xe0 ? 2 : c < 0xf0 ? 3 : 4;
+    if (n < len)
+        return 0;
+    for (size_t i = 1; i < len; i++)
+        if (!is_cont(s[i]))
+            return 0;
+    if ((c == 0xe0 && s[1] < 0xa0) || (c == 0xed && s[1] > 0x9f))
+        return 0;
+    if ((c == 0xf0 && s[1] < 0x90) || (c == 0xf4 && s[1] > 0x8f))
+        return 0;
+    return len;
+}
+
+/* Length of the run at s that may be printed as it is, 0 if its first byte must be escaped. */
+static size_t plain_len(const unsigned char *s, size_t n)
+{
+    if (s[0] < 0x20 || s[0] == 0x7f || s[0] == '\\')
+        return 0;
+    size_t len = utf8_len(s, n);
+    return len == 2 && s[0] == 0xc2 && s[1] < 0xa0 ? 0 : len; /* C1 controls */
+}
+
+static size_t escape_byte(char out[4], unsigned char c)
+{
+    static const char hex[] = "0123456789abcdef";
+    out[0] = '\\';
+    if (c == '\t' || c == '\n' || c == '\\') {
+        out[1] = c == '\t' ? 't' : c == '\n' ? 'n' : '\\';
+        return 2;
+    }
+    out[1] = 'x';
+    out[2] = hex[c >> 4];
+    out[3] = hex[c & 15];
+    return 4;
+}
+
+size_t str_escape(char *out, size_t cap, struct str in)
+{
+    size_t need = 0, end = 0; /* end: bytes written; whole sequences only */
+    for (size_t i = 0; i < in.n;) {
+        const unsigned char *s = (const unsigned char *)in.s + i;
+        char buf[4];
+        const char *piece = in.s + i;
+        size_t taken = plain_len(s, in.n - i), len = taken;
+        if (!taken) {
+            taken = 1;
+            len = escape_byte(buf, *s);
+            piece = buf;
+        }
+        if (end == need && cap > len && end < cap - len) {
+            memcpy(out + end, piece, len);
+            end += len;
+        }
+        need += len;
+        i += taken;
+    }
+    if (cap)
+        out[end] = '\0';
+    return need;
+}

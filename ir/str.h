@@ -1,0 +1,70 @@
+/* A piece of text somebody else owns: not NUL-terminated, any byte may occur in it (names come from
+ * strangers). */
+#ifndef SACTAG_IR_STR_H
+#define SACTAG_IR_STR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+struct str {
+    const char *s; /* may be NULL when n is 0 */
+    size_t n;      /* bytes */
+};
+
+/* For printf("%.*s", STR_ARG(x)). Text longer than INT_MAX is cut. */
+#define STR_ARG(x) (int)((x).n > 0x7fffffff ? 0x7fffffff : (x).n), (x).s ? (x).s : ""
+#define STR_LIT(lit)                                                                                         \
+    (struct str)                                                                                             \
+    {                                                                                                        \
+        lit, sizeof(lit) - 1                                                                                 \
+    }
+
+static inline struct str str_of(const char *z)
+{
+    return (struct str){z, z ? strlen(z) : 0};
+}
+
+static inline bool str_eq(struct str a, struct str b)
+{
+    return a.n == b.n && (a.n == 0 || memcmp(a.s, b.s, a.n) == 0);
+}
+
+static inline bool str_is(struct str a, const char *z)
+{
+    return str_eq(a, str_of(z));
+}
+
+static inline bool str_starts(struct str a, struct str prefix)
+{
+    return a.n >= prefix.n && (prefix.n == 0 || memcmp(a.s, prefix.s, prefix.n) == 0);
+}
+
+static inline bool str_ends(struct str a, struct str suffix)
+{
+    return a.n >= suffix.n && (suffix.n == 0 || memcmp(a.s + a.n - suffix.n, suffix.s, suffix.n) == 0);
+}
+
+static inline struct str str_sub(struct str a, size_t from, size_t n)
+{
+    return (struct str){a.s + from, n};
+}
+
+/* Offset of the first / last occurrence of c, or -1. */
+static inline ptrdiff_t str_chr(struct str a, char c)
+{
+    const char *p = a.n ? memchr(a.s, c, a.n) : NULL;
+    return p ? p - a.s : -1;
+}
+ptrdiff_t str_rchr(struct str a, char c);
+
+/* Offset of the first occurrence of needle, or -1. */
+ptrdiff_t str_find(struct str a, struct str needle);
+
+/* The escapes of SPEC 6: \t \n \\ \xHH for what would break a row or drive a terminal (control bytes, DEL,
+ * bytes that are not valid UTF-8, and the C1 controls). Writes at most `cap` bytes with the NUL; returns the
+ * length the whole needs, without the NUL, like snprintf. */
+size_t str_escape(char *out, size_t cap, struct str in);
+
+#endif
