@@ -208,6 +208,8 @@ struct ir_model {
     struct ir_span
         *data; /* tensor data fields anywhere in the source, ascending: what the digest leaves out */
     size_t n_data;
+    struct ir_span *external; /* TensorProtos whose data lie in another file: initializers, tensors in */
+    uint32_t n_external;      /* attributes, values and indices of sparse tensors; ascending */
 
     const struct ir_source *source;
     void *reader; /* the reader's own, freed by free_reader */
