@@ -1,0 +1,136 @@
+/* Protobuf's wire format over bytes in memory: one field after the other, as spans. Allocates nothing, copies
+ * nothing, never reads a byte that it does not need: the body of a length-delimited field stays untouched.
+ *
+ * Bounds. Every step moves forward and stays inside [at, end). A varint has at most 10 bytes (it may be
+ * longer than it need be) and 64 bits. Groups, which protobuf gave up, are skipped as one field; they may
+ * nest WIRE_GROUP_DEPTH deep. */
+#ifndef SACTAG_SCHEMA_WIRE_H
+#define SACTAG_SCHEMA_WIRE_H
+
+#include "ir/str.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#define WIRE_GROUP_DEPTH 64         /* no ONNX field is a group: what nests deeper is an attack */
+#define WIRE_FIELD_MAX   0x1fffffff /* field numbers have 29 bits */
+
+enum wire_type {
+    WIRE_VARINT = 0,
+    WIRE_I64 = 1,
+    WIRE_LEN = 2,
+    WIRE_GROUP = 3, /* the whole group, end tag included */
+    WIRE_END_GROUP = 4,
+    WIRE_I32 = 5
+};
+
+/* What wire_next() returns: 1 for a field, 0 at the end, or one of these. */
+enum wire_error {
+    WIRE_TRUNCATED = -1, /* a field runs past the end of its record */
+    WIRE_OVERFLOW = -2,  /* a varint of more than 64 bits or 10 bytes */
+    WIRE_NUMBER = -3,    /* field number 0 or above 2^29 - 1 */
+    WIRE_BAD_TYPE = -4,  /* wire type 6 or 7 */
+    WIRE_BAD_GROUP = -5, /* an end of a group that was not begun, or not ended */
+    WIRE_TOO_DEEP = -6   /* groups nested beyond WIRE_GROUP_DEPTH */
+};
+
+/* The reason as text for messages, such as "a field runs past the end of its record". */
+const char *wire_error_text(int error);
+
+/* A cursor over one record. After an error `at` is the start of the field that failed. */
+struct wire {
+    const uint8_t *at, *end;
+};
+
+struct wire_field {
+    const uint8_t *start; /* first byte of the tag; the field ends where the cursor stands */
+    const uint8_t *body;  /* LEN: after the length. Others: after the tag */
+    uint64_t len;         /* of the body */
+    uint64_t value;       /* VARINT, I32, I64 */
+    uint32_t number;
+    uint32_t type; /* enum wire_type */
+};
+
+static inline struct wire wire_over(const uint8_t *bytes, uint64_t n)
+{
+    return (struct wire){bytes, bytes + n};
+}
+
+static inline struct wire wire_into(const struct wire_field *f)
+{
+    return wire_over(f->body, f->len);
+}
+
+static inline struct str wire_str(const struct wire_field *f)
+{
+    return (struct str){(const char *)f->body, (size_t)f->len};
+}
+
+/* The slow cases of the two functions below. */
+const uint8_t *wire_varint_long(const uint8_t *p, const uint8_t *end, uint64_t *value, int *error);
+int wire_next_other(struct wire *w, struct wire_field *f, uint64_t tag, const uint8_t *p);
+
+/* Reads a varint at p; returns where it ends, or NULL with *error set. */
+static inline const uint8_t *wire_varint(const uint8_t *p, const uint8_t *end, uint64_t *value, int *error)
+{
+    if (p < end && *p < 0x80) {
+        *value = *p;
+        return p + 1;
+    }
+    return wire_varint_long(p, end, value, error);
+}
+
+/* The next field: 1, 0 at the end, or an enum wire_error. */
+static inline int wire_next(struct wire *w, struct wire_field *f)
+{
+    const uint8_t *p = w->at;
+    if (p == w->end)
+        return 0;
+    int error = 0;
+    uint64_t tag;
+    f->start = p;
+    p = wire_varint(p, w->end, &tag, &error);
+    if (!p)
+        return error;
+    /* Nearly all fields of a model are length-delimited; the compiler sees one short path for them. */
+    if ((tag & 7) == WIRE_LEN && tag >> 3 && tag >> 3 <= WIRE_FIELD_MAX) {
+        p = wire_varint(p, w->end, &f->len, &error);
+        if (!p)
+            return error;
+        if (f->len > (uint64_t)(w->end - p))
+            return WIRE_TRUNCATED;
+        f->body = p;
+        f->number = (uint32_t)(tag >> 3);
+        f->type = WIRE_LEN;
+        w->at = p + f->len;
+        return 1;
+    }
+    return wire_next_other(w, f, tag, p);
+}
+
+/* Is it this field, length-delimited / a varint? A field of another wire type than the schema's is an unknown
+ * field, as protobuf reads it. */
+static inline bool wire_is_len(const struct wire_field *f, uint32_t number)
+{
+    return f->number == number && f->type == WIRE_LEN;
+}
+
+static inline bool wire_is_varint(const struct wire_field *f, uint32_t number)
+{
+    return f->number == number && f->type == WIRE_VARINT;
+}
+
+/* Numbers of a repeated integer field, packed or not: calls it once for each occurrence of the field. Takes
+ * the next of them: 1, 0 when there are no more, or an enum wire_error.
+ *
+ *     for (struct wire_ints it = wire_ints(&field); (rc = wire_ints_next(&it, &v)) == 1;) ... */
+struct wire_ints {
+    struct wire packed;
+    uint64_t single;
+    bool has_single;
+};
+struct wire_ints wire_ints(const struct wire_field *f);
+int wire_ints_next(struct wire_ints *it, uint64_t *value);
+
+#endif
