@@ -155,7 +155,8 @@ golden-update: all ## rewrite the expected files of the golden tests (look at th
 	@tests/golden.sh --update $(PROGRAM)
 
 parity: all $(BUILD)/parity ## compare with PyTorch's own decisions
-	@$(BUILD)/parity $(PROGRAM) tests/cases
+	@$(BUILD)/parity $(PROGRAM) tests/cases tests/parity_known.tsv
+	@$(BUILD)/parity --auto $(PROGRAM) tests/cases tests/parity_known.tsv
 
 invariants: all ## tag and strip every model of the tests
 	@tests/invariants.sh $(PROGRAM) tests/cases tests/golden
