@@ -159,7 +159,7 @@ parity: all $(BUILD)/parity ## compare with PyTorch's own decisions
 	@$(BUILD)/parity --auto $(PROGRAM) tests/cases tests/parity_known.tsv
 
 invariants: all ## tag and strip every model of the tests
-	@tests/invariants.sh $(PROGRAM) tests/cases tests/golden
+	@tests/invariants.sh --refusals-fail $(PROGRAM) tests/cases examples
 
 corpus: all ## the same over any directory of models: make corpus CORPUS=DIR
 	@tests/invariants.sh $(PROGRAM) $(CORPUS)

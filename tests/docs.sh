@@ -1,0 +1,93 @@
+#!/bin/sh
+# Runs every command that the documents show: docs.sh SACTAG [FILE...]. The last line is "N passed, M failed".
+#
+# In ```sh blocks a line "$ COMMAND" is run (a backslash at its end continues it) and must succeed; the lines below, up
+# to the next command, are what it must print, stdout and stderr together. A line "..." there stands for any lines; with no line
+# below, output is not compared. All commands of one document run in one copy of the tree, with the program in PATH.
+# In other blocks marked with a language, a first line that names a file ("// examples/embed.c") means: the lines that
+# follow stand in that file.
+set -u
+root=$(cd "$(dirname "$0")/.." && pwd) program=$(realpath "$1") passed=0 failed=0
+shift
+build=$(dirname "$program")
+cd "$root" || exit 1
+[ $# -gt 0 ] || set -- README.md docs/*.md examples/*.md tests/README.md
+tmp=$(mktemp -d) || exit 1
+trap 'rm -rf "$tmp"' EXIT
+export PATH="$build:$PATH" LC_ALL=C TERM=dumb HOME="$tmp/home"
+unset MAKEFLAGS MAKELEVEL MFLAGS BUILD VARIANT
+mkdir "$HOME"
+
+# Cuts a document into N.cmd, N.want and N.line files.
+extract()
+{
+    awk -v dir="$2" '
+        function close_command() { if (n) { close(base ".cmd"); close(base ".want") } }
+        /^```/ {
+            if (!inside) { inside = 1; sh = /^```sh$/; next }
+            inside = sh = more = 0
+        }
+        !sh { next }
+        more { print >> (base ".cmd"); more = /\\$/; next }
+        /^\$ / {
+            close_command()
+            base = sprintf("%s/%03d", dir, ++n)
+            printf "" > (base ".want")
+            print NR > (base ".line"); close(base ".line")
+            print substr($0, 3) > (base ".cmd")
+            more = /\\$/
+            next
+        }
+        n { print >> (base ".want") }
+        !n { printf "%s:%d: output without a command\n", FILENAME, NR > "/dev/stderr" }' "$1"
+}
+
+# Whether file $2 is as file $1 says, where "..." lines of $1 match any lines.
+matches()
+{
+    awk 'NR == FNR { want[++n] = $0; next } { got[++m] = $0 }
+        function fits(i, j) { # want[i..] against got[j..], without recursion on fixed lines
+            for (; i <= n; i++, j++) {
+                if (want[i] == "...") {
+                    for (; j <= m + 1; j++) if (fits(i + 1, j)) return 1
+                    return 0
+                }
+                if (j > m || want[i] != got[j]) return 0
+            }
+            return j == m + 1
+        }
+        END { exit !fits(1, 1) }' "$1" "$2"
+}
+
+for doc in "$@"; do
+    [ -e "$doc" ] || continue
+    name=$(echo "$doc" | tr / _)
+    parts=$tmp/$name.parts tree=$tmp/$name
+    mkdir "$parts" "$tree"
+    extract "$doc" "$parts"
+    for entry in *; do
+        case $entry in build) ;; examples | docs) cp -R "$entry" "$tree" ;; *) ln -s "$root/$entry" "$tree/$entry" ;; esac
+    done
+    ln -s "$build" "$tree/build"
+    for cmd in "$parts"/*.cmd; do
+        [ -e "$cmd" ] || continue
+        base=${cmd%.cmd} place=$doc:$(cat "${cmd%.cmd}.line")
+        # This is what runs us.
+        [ "$(cat "$cmd")" != "make check" ] || continue
+        (cd "$tree" && timeout 300 sh "$cmd" </dev/null >"$base.out" 2>&1)
+        code=$?
+        if [ $code -ne 0 ]; then
+            echo "FAIL docs $place: exit $code: $(cat "$cmd")"
+            sed 's/^/    /;20q' "$base.out"
+            failed=$((failed + 1))
+        elif [ -s "$base.want" ] && ! matches "$base.want" "$base.out"; then
+            echo "FAIL docs $place: prints something else: $(cat "$cmd")"
+            diff -u --label "$doc" --label now "$base.want" "$base.out" | sed 's/^/    /;60q'
+            failed=$((failed + 1))
+        else
+            passed=$((passed + 1))
+        fi
+    done
+done
+echo "$passed passed, $failed failed"
+[ $failed -eq 0 ] && [ $passed -gt 0 ]

@@ -1,0 +1,70 @@
+#!/bin/sh
+# Installs, builds programs against what was installed, uninstalls: install.sh BUILD. The last line is "N passed, M failed".
+set -u
+build=$1 passed=0 failed=0
+tmp=$(mktemp -d) || exit 1
+trap 'rm -rf "$tmp"' EXIT
+unset MAKEFLAGS MAKELEVEL MFLAGS
+prefix=$tmp/prefix
+
+# check WHAT COMMAND...
+check()
+{
+    what=$1
+    shift
+    if "$@" >"$tmp/log" 2>&1; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        echo "FAIL install: $what"
+        sed 's/^/    /' "$tmp/log" | tail -n 30
+    fi
+}
+
+cat >"$tmp/main.c" <<-'END'
+	#include <sactag.h>
+	#include <stdio.h>
+	#include <string.h>
+	int main(int argc, char **argv)
+	{
+	    sactag_model *m = NULL;
+	    struct sactag_info info;
+	    if (strcmp(sactag_version(), SACTAG_VERSION) || argc < 2 || sactag_open(&m, argv[1], NULL, NULL))
+	        return 1;
+	    sactag_get_info(m, &info);
+	    printf("%s\n", info.format);
+	    sactag_close(m);
+	    return strcmp(info.format, "onnx") != 0;
+	}
+END
+cat >"$tmp/CMakeLists.txt" <<-'END'
+	cmake_minimum_required(VERSION 3.10)
+	project(user C)
+	find_package(sactag 0.1 REQUIRED)
+	add_executable(shared main.c)
+	target_link_libraries(shared sactag::sactag)
+	add_executable(static main.c)
+	target_link_libraries(static sactag::static)
+END
+model=$(realpath tests/cases/toy/model_train.onnx)
+export PKG_CONFIG_PATH="$prefix/lib/pkgconfig"
+
+check "make install" make BUILD="$build" PREFIX="$prefix" install
+check "the program" "$prefix/bin/sactag" --version
+check "the manual" mandoc -T lint -W warning "$prefix/share/man/man1/sactag.1"
+check "pkg-config, shared" sh -c 'cc -o "$0/shared" "$0/main.c" $(pkg-config --cflags --libs sactag) -Wl,-rpath,"$1/lib"' "$tmp" "$prefix"
+check "a program with the shared library" "$tmp/shared" "$model"
+check "it uses libsactag.so.0" sh -c 'ldd "$0" | grep -q "libsactag.so.0 => $1/lib"' "$tmp/shared" "$prefix"
+check "pkg-config, static" sh -c 'cc -o "$0/static" "$0/main.c" $(pkg-config --cflags sactag) "$1/lib/libsactag.a" \
+    $(pkg-config --static --libs-only-l sactag | sed "s/-lsactag//")' "$tmp" "$prefix"
+check "a program with the static library" "$tmp/static" "$model"
+check "cmake" cmake -S "$tmp" -B "$tmp/cmake" -DCMAKE_PREFIX_PATH="$prefix"
+check "cmake --build" cmake --build "$tmp/cmake"
+check "the cmake programs" sh -c '"$0/shared" "$1" && "$0/static" "$1"' "$tmp/cmake" "$model"
+check "make uninstall" make BUILD="$build" PREFIX="$prefix" uninstall
+check "uninstall removes every file" sh -c '! find "$0" -type f -o -type l | grep .' "$prefix"
+check "DESTDIR" make BUILD="$build" PREFIX=/usr DESTDIR="$tmp/dest" install
+check "nothing names DESTDIR" sh -c '! grep -rl "$0" "$0/dest/usr/lib/pkgconfig" "$0/dest/usr/lib/cmake"' "$tmp"
+check "nothing is installed outside PREFIX" test "$(ls "$tmp/dest")" = usr
+echo "$passed passed, $failed failed"
+[ $failed -eq 0 ]

@@ -1,0 +1,58 @@
+#!/bin/sh
+# What must hold of the sources and the library: tree.sh BUILD. The last line is "N passed, M failed".
+set -u
+build=$1 passed=0 failed=0
+tmp=$(mktemp -d) || exit 1
+trap 'rm -rf "$tmp"' EXIT
+
+# expect_nothing WHAT: standard input must be empty.
+expect_nothing()
+{
+    if grep . >"$tmp/lines"; then
+        failed=$((failed + 1))
+        echo "FAIL tree: $1"
+        sed 's/^/    /;40q' "$tmp/lines"
+    else
+        passed=$((passed + 1))
+    fi
+}
+
+includes()
+{
+    grep -n '^#include "' "$1"/*.[ch] /dev/null
+}
+
+# Each floor includes only the floors below it.
+includes ir | grep -v '"ir/' | expect_nothing "ir/ includes more than ir/"
+includes schema | grep -v '"ir/\|"schema/' | expect_nothing "schema/ includes more than ir/ and schema/"
+includes passes | grep -v '"ir/\|"passes/' | expect_nothing "passes/ includes more than ir/ and passes/"
+includes lib | grep '"cli/' | expect_nothing "lib/ includes cli/"
+includes cli | grep -v '"cli/\|"sactag.h"' | expect_nothing "cli/ includes more than the public header"
+
+# Other archives' symbols aside, the library keeps no state, prints nothing and never ends the process.
+find "$build/ir" "$build/schema" "$build/passes" "$build/lib" -name '*.o' ! -name '*.pb-c.o' >"$tmp/objects"
+xargs nm -A --defined-only <"$tmp/objects" | grep ' [BbDdC] ' | grep -v ' [Dd] .*\.rel\.ro' >"$tmp/data"
+xargs nm -A -u <"$tmp/objects" |
+    grep -w 'exit\|_exit\|abort\|printf\|vprintf\|puts\|putchar\|fprintf\|fputs\|perror\|__printf_chk\|__fprintf_chk\|stdout\|stderr\|signal\|sigaction\|setlocale' |
+    expect_nothing "the library prints or exits"
+while read -r object; do
+    # Pointers in constant tables lie in .data.rel.ro, which is read-only once loaded.
+    size -A "$object" | awk -v o="$object" '($1 == ".data" || $1 == ".bss" || $1 == ".tdata" || $1 == ".tbss") && $2 > 0 { print o, $1, $2 }'
+done <"$tmp/objects" | expect_nothing "the library has variables"
+
+# The shared library exports what the header declares, and the header stands alone, in C and C++.
+grep -o '\bsactag_[a-z0-9_]*(' include/sactag.h | tr -d '(' | sort -u >"$tmp/declared"
+nm -D --defined-only "$build/libsactag.so" | awk '$2 != "A" { sub(/@.*/, "", $3); print $3 }' | sort -u >"$tmp/exported"
+comm -3 "$tmp/declared" "$tmp/exported" | expect_nothing "the header's functions are not those exported (left: declared only)"
+echo '#include "sactag.h"' >"$tmp/c.c"
+for compile in "gcc -std=c99 -pedantic" "clang -std=c11 -Weverything -Wno-padded" "clang -x c++ -std=c++11"; do
+    $compile -Wall -Wextra -Iinclude -fsyntax-only "$tmp/c.c" 2>&1 | expect_nothing "the header under $compile"
+done
+
+# Every C file has its unit test, unless it is tested through another file's.
+clang-format --dry-run ir/*.[ch] schema/*.[ch] passes/*.[ch] lib/*.[ch] cli/*.[ch] include/*.h tests/*.c tests/unit/*.[ch] 2>&1 |
+    grep 'warning: \|error: ' | cut -d: -f1 | sort | uniq -c | expect_nothing "make format would change files"
+grep -nE 'TODO|FIXME|XXX' -r ir schema passes lib cli include examples docs README.md Makefile | grep -v 'Binary file' |
+    expect_nothing "unfinished"
+echo "$passed passed, $failed failed"
+[ $failed -eq 0 ]
