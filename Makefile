@@ -1,6 +1,6 @@
 # sactag: build, test, install. `make help` lists the targets.
 #
-#   VARIANT=release|debug|asan   CC=gcc|clang   BUILD=directory   WERROR= (warnings are no errors)
+#   VARIANT=release|debug|asan   CC=gcc|clang   BUILD=directory   WERROR= (warnings are no errors)   V=1 (show commands)
 
 VARIANT ?= release
 BUILD   ?= $(if $(filter release,$(VARIANT)),build,build/$(VARIANT))
@@ -63,6 +63,9 @@ all: $(PROGRAM) $(BUILD)/libsactag.a $(BUILD)/libsactag.so ## build the program 
 
 # ---- building
 
+# A short line for each step instead of the command.
+show = $(if $(V),,@printf '  %-6s %s\n' $(1) $@; )
+
 # One clear line instead of a page of compiler errors when something is not installed.
 $(BUILD)/.have:
 	@mkdir -p $(@D)
@@ -79,28 +82,28 @@ $(BUILD)/.flags: FORCE
 	  || echo '$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) $(WARN) $(LDFLAGS)' > $@
 
 $(PB).c $(PB).h &: schema/onnx.proto | $(BUILD)/.have
-	$(PROTOC_C) --c_out=$(BUILD) $<
+	$(call show,PROTOC)$(PROTOC_C) --c_out=$(BUILD) $<
 
 $(PB).o: $(PB).c $(BUILD)/.flags
-	$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -w -c -o $@ $<
+	$(call show,CC)$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -w -c -o $@ $<
 
 $(BUILD)/%.o: %.c $(BUILD)/.flags | $(PB).h
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) $(WARN) -MMD -MP -c -o $@ $<
+	$(call show,CC)$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) $(WARN) -MMD -MP -c -o $@ $<
 
 $(BUILD)/libsactag.a: $(LIB_OBJ)
-	rm -f $@
-	$(AR) rcs $@ $^
+	@rm -f $@
+	$(call show,AR)$(AR) rcs $@ $^
 
 $(BUILD)/libsactag.so: $(LIB_OBJ) lib/sactag.map
-	$(CC) $(CFLAGS_ALL) $(LDFLAGS) -shared -Wl,-soname,$(SONAME) -Wl,--version-script,lib/sactag.map -o $@ $(LIB_OBJ) $(LIBS)
-	ln -sf $(@F) $(BUILD)/$(SONAME)
+	$(call show,LINK)$(CC) $(CFLAGS_ALL) $(LDFLAGS) -shared -Wl,-soname,$(SONAME) -Wl,--version-script,lib/sactag.map -o $@ $(LIB_OBJ) $(LIBS)
+	@ln -sf $(@F) $(BUILD)/$(SONAME)
 
 $(PROGRAM): $(CLI_OBJ) $(BUILD)/libsactag.a
-	$(CC) $(CFLAGS_ALL) $(LDFLAGS) -o $@ $^ $(LIBS)
+	$(call show,LINK)$(CC) $(CFLAGS_ALL) $(LDFLAGS) -o $@ $^ $(LIBS)
 
 $(UNIT_BIN): $(BUILD)/tests/unit/%: $(BUILD)/tests/unit/%.o $(BUILD)/libsactag.a
-	$(CC) $(CFLAGS_ALL) $(LDFLAGS) -o $@ $^ $(LIBS) -lcriterion
+	$(call show,LINK)$(CC) $(CFLAGS_ALL) $(LDFLAGS) -o $@ $^ $(LIBS) -lcriterion
 
 -include $(LIB_OBJ:.o=.d) $(CLI_OBJ:.o=.d) $(UNIT_BIN:=.d)
 
@@ -143,7 +146,7 @@ check: ## install what is missing, build with gcc and clang, plain and sanitised
 tests: $(UNIT_BIN) $(BUILD)/parity ## build the test programs
 
 $(BUILD)/parity: tests/parity.c $(BUILD)/.flags
-	$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) $(WARN) -o $@ $<
+	$(call show,CC)$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) $(WARN) -o $@ $<
 
 unit: tests ## run the unit tests
 	@tests/unit.sh $(BUILD)
