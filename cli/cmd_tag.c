@@ -1,0 +1,71 @@
+#include "cli/command.h"
+#include "cli/print.h"
+#include "cli/progress.h"
+#include "cli/write.h"
+
+#include <inttypes.h>
+
+/* "out.onnx: 28 mms: 14 saved, 13 recomputed (3 forced), 1 outside blocks" */
+static void tell(const struct options *o, const sactag_plan *plan, const struct target *t)
+{
+    struct sactag_summary s;
+    char forced[32] = "", outside[48] = "";
+
+    sactag_plan_summary(plan, &s);
+    if (s.forced)
+        snprintf(forced, sizeof forced, " (%" PRIu32 " forced)", s.forced);
+    if (s.outside)
+        snprintf(outside, sizeof outside, ", %" PRIu32 " outside blocks", s.outside);
+    message_plain(&o->voice, t->name, "%" PRIu32 " mm%s: %" PRIu32 " saved, %" PRIu32 " recomputed%s%s",
+                  s.rows, s.rows == 1 ? "" : "s", s.saved, s.recomputed, forced, outside);
+}
+
+static int tag(struct input *in, struct options *o, const struct target *t)
+{
+    sactag_plan *plan = NULL;
+    struct progress progress;
+
+    progress_begin(&progress, &o->voice, "deciding", in->name);
+    int status = sactag_decide(&plan, in->m, &o->policy, in->d);
+    progress_end(&progress);
+    int e = input_done(in, o, status);
+    if (!e && o->voice.verbose && !print_forced(stderr, plan))
+        e = message_nomem(&o->voice);
+    if (!e)
+        e = write_model(in, o, plan, t);
+    if (!e)
+        tell(o, plan, t);
+    sactag_plan_free(plan);
+    return e;
+}
+
+static int run(struct options *o)
+{
+    struct target t;
+    struct input in;
+    int e = target_choose(&t, o, o->args[0]);
+
+    if (e)
+        return e;
+    e = input_open(&in, o, o->args[0]);
+    if (!e)
+        e = tag(&in, o, &t);
+    input_close(&in);
+    return e;
+}
+
+const struct command cmd_tag = {
+    .name = "tag",
+    .usage = "IN -o OUT [options]",
+    .summary = "decide and write the tags onto the nodes",
+    .about = "Decides for every matmul of a model whether its output is saved for backward or\n"
+             "recomputed, and writes that onto the node. Nothing else in the file changes: `sactag\n"
+             "strip` gives back the original bytes. Tags of an earlier run are replaced.",
+    .examples = "  sactag tag model.onnx -o tagged.onnx --fqn moe.router.gate\n"
+                "  sactag tag --in-place model.onnx --config policy.conf\n"
+                "  sactag tag - -o - --carrier attribute < model.onnx > tagged.onnx\n",
+    .options = OPT_POLICY | OPT_WRITE | OPT_BIT(OPT_CARRIER) | OPT_BIT(OPT_TAG) | OPT_BIT(OPT_SET_IR_VERSION),
+    .min_args = 1,
+    .max_args = 1,
+    .run = run,
+};

@@ -1,0 +1,125 @@
+#include "cli/options.h"
+
+#include "cli/suggest.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* One `option = value` a line; a flag may stand alone. Blank lines and what follows a # at the beginning of a
+ * line or after white space are ignored. */
+
+#define LINE_MAX_BYTES 65536 /* of one line: no policy needs more, and no file can make us allocate */
+
+static char *trim(char *s)
+{
+    s += strspn(s, " \t\r");
+    size_t n = strlen(s);
+    while (n > 0 && strchr(" \t\r", s[n - 1]))
+        s[--n] = 0;
+    return s;
+}
+
+static void cut_comment(char *line)
+{
+    for (char *s = line; (s = strchr(s, '#')); s++) {
+        if (s == line || s[-1] == ' ' || s[-1] == '\t') {
+            *s = 0;
+            return;
+        }
+    }
+}
+
+static int find(const char *name)
+{
+    for (int id = 0; id < OPT_COUNT; id++) {
+        const struct option_spec *s = option_spec((enum option_id)id);
+        if (s->in_config && (strcmp(s->name, name) == 0 || (s->alias && strcmp(s->alias, name) == 0)))
+            return id;
+    }
+    return -1;
+}
+
+static int unknown(const struct options *o, const char *place, const char *name)
+{
+    const char *words[2 * OPT_COUNT] = {NULL};
+
+    for (int id = 0; id < OPT_COUNT; id++) {
+        const struct option_spec *s = option_spec((enum option_id)id);
+        if (s->in_config) {
+            words[2 * id] = s->name;
+            words[2 * id + 1] = s->alias;
+        } else if (strcmp(s->name, name) == 0)
+            return message_error(2, &o->voice, place, "'%s' is for the command line only", name);
+    }
+    const char *close = suggest(name, words, 2 * OPT_COUNT);
+    if (close)
+        return message_error(2, &o->voice, place, "unknown option '%s' (did you mean '%s'?)", name, close);
+    return message_error(2, &o->voice, place, "unknown option '%s'", name);
+}
+
+/* Takes one line, without its newline. `place` is "FILE:LINE". */
+static int take_line(struct options *o, char *line, const char *place)
+{
+    cut_comment(line);
+    char *equals = strchr(line, '=');
+    char *value = equals ? trim(equals + 1) : NULL;
+    char where[4200];
+
+    if (equals)
+        *equals = 0;
+    char *name = trim(line);
+    if (!*name && !equals)
+        return 0;
+    int id = find(name);
+    if (id < 0)
+        return unknown(o, place, name);
+    const struct option_spec *s = option_spec((enum option_id)id);
+    if (s->arg && (!value || !*value))
+        return message_error(2, &o->voice, place, "%s needs a value: %s", s->name, s->arg);
+    if (!s->repeatable && (o->given & OPT_BIT(id)))
+        return 0;
+    snprintf(where, sizeof where, "%s: %s", place, s->name);
+    return options_take(o, (enum option_id)id, value, where);
+}
+
+static int take_lines(struct options *o, FILE *f, const char *path, char *line)
+{
+    char place[4200];
+
+    for (unsigned long number = 1; fgets(line, LINE_MAX_BYTES, f); number++) {
+        size_t n = strlen(line);
+        snprintf(place, sizeof place, "%s:%lu", path, number);
+        if (n > 0 && line[n - 1] == '\n')
+            line[n - 1] = 0;
+        else if (!feof(f))
+            return message_error(2, &o->voice, place, "expected text but found a NUL or a line over %d bytes",
+                                 LINE_MAX_BYTES - 2);
+        int e = take_line(o, line, place);
+        if (e)
+            return e;
+    }
+    if (ferror(f))
+        return message_error(5, &o->voice, path, "cannot read: %s", strerror(errno));
+    return 0;
+}
+
+int config_read(struct options *o, const char *path)
+{
+    bool is_stdin = strcmp(path, "-") == 0;
+    FILE *f = is_stdin ? stdin : fopen(path, "re");
+    char *line = malloc(LINE_MAX_BYTES);
+    int e;
+
+    if (!f)
+        e = message_error(5, &o->voice, path, "cannot open: %s", strerror(errno));
+    else if (!line)
+        e = message_nomem(&o->voice);
+    else
+        e = take_lines(o, f, is_stdin ? "stdin" : path, line);
+    free(line);
+    if (f && !is_stdin)
+        fclose(f);
+    return e;
+}

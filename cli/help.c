@@ -1,0 +1,83 @@
+#include "cli/command.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define OPTION_COLUMN 36
+
+static void print_option(const struct option_spec *s)
+{
+    char head[96];
+    int n = s->letter ? snprintf(head, sizeof head, "  -%c, --%s", s->letter, s->name)
+                      : snprintf(head, sizeof head, "      --%s", s->name);
+
+    if (s->arg)
+        n += snprintf(head + n, sizeof head - (size_t)n, " %s", s->arg);
+    if (n > OPTION_COLUMN - 2)
+        printf("%s\n%*s", head, OPTION_COLUMN, "");
+    else
+        printf("%-*s", OPTION_COLUMN, head);
+    printf("%s\n", s->help);
+    if (s->alias)
+        printf("      --%s\n%*sthe same\n", s->alias, OPTION_COLUMN, "");
+}
+
+static void print_group(const struct command *c, enum option_group group, const char *title)
+{
+    bool any = false;
+
+    for (int id = 0; id < OPT_COUNT; id++) {
+        const struct option_spec *s = option_spec((enum option_id)id);
+        if (s->group != group || !((c->options | OPT_COMMON) & OPT_BIT(id)))
+            continue;
+        if (!any)
+            printf("\n%s\n", title);
+        any = true;
+        print_option(s);
+    }
+}
+
+static void print_exits(bool differs)
+{
+    printf("\nExit codes:\n");
+    printf("  0  done\n");
+    if (differs)
+        printf("  1  they differ, or tags are missing\n");
+    printf("  2  usage\n");
+    printf("  3  policy: a --fqn is no Linear, or cannot be told; with --strict, names nothing\n");
+    printf("  4  the input is malformed, over a limit or unsafe\n");
+    printf("  5  reading, writing or memory failed\n");
+}
+
+void help_command(const struct command *c)
+{
+    printf("Usage: sactag %s %s\n\n%s\n", c->name, c->usage, c->about);
+    print_group(c, GROUP_POLICY, "Policy:");
+    print_group(c, GROUP_WRITE, "Writing:");
+    print_group(c, GROUP_PRINT, "Printing:");
+    print_group(c, GROUP_LIMIT, "Limits:");
+    print_group(c, GROUP_COMMON, "In general:");
+    print_exits(c->differs);
+    printf("\nExamples:\n%s", c->examples);
+}
+
+void help_all(const struct command *const *commands, size_t n)
+{
+    printf("Usage: sactag COMMAND ...\n\n"
+           "Selective activation checkpointing, decided ahead of time: for every matmul of an\n"
+           "exported graph (ONNX, torch.export .pt2), save its output for backward or recompute\n"
+           "it, by PyTorch's rule; written onto the nodes, with nothing else changed.\n\n"
+           "Commands:\n");
+    for (size_t i = 0; i < n; i++)
+        printf("  %-8s %-26s %s\n", commands[i]->name, commands[i]->usage, commands[i]->summary);
+    printf("\n`sactag help COMMAND` says more. IN and OUT may be `-`: standard input and output.\n\n"
+           "Example:\n  sactag tag model.onnx -o tagged.onnx --fqn moe.router.gate\n");
+}
+
+void help_short(const struct command *const *commands, size_t n)
+{
+    fputs("usage: sactag ", stderr);
+    for (size_t i = 0; i < n; i++)
+        fprintf(stderr, "%s%s", i ? "|" : "", commands[i]->name);
+    fputs(" ...\nTry `sactag help`, or `sactag help COMMAND`.\n", stderr);
+}

@@ -1,0 +1,68 @@
+#include "cli/input.h"
+
+#include "cli/progress.h"
+#include "cli/signals.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+bool is_dash(const char *arg)
+{
+    return strcmp(arg, "-") == 0;
+}
+
+int input_done(struct input *in, const struct options *o, int status)
+{
+    message_diag(&o->voice, in->name, in->d);
+    return sactag_exit_code(status);
+}
+
+/* A regular file is opened by name, so that the library knows its folder; from anything else (a FIFO, a
+ * shell's <(command)) it spools. */
+static int open_named(struct input *in, const struct options *o)
+{
+    struct stat st;
+
+    if (stat(in->name, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)) {
+        int fd = open(in->name, O_RDONLY | O_CLOEXEC);
+        if (fd < 0)
+            return message_error(5, &o->voice, in->name, "cannot open: %s", strerror(errno));
+        int status = sactag_open_fd(&in->m, fd, in->name, &o->limits, in->d);
+        close(fd);
+        return input_done(in, o, status);
+    }
+    return input_done(in, o, sactag_open(&in->m, in->name, &o->limits, in->d));
+}
+
+int input_open(struct input *in, const struct options *o, const char *arg)
+{
+    struct progress p;
+    int e;
+
+    memset(in, 0, sizeof *in);
+    in->name = is_dash(arg) ? "standard input" : arg;
+    const char *slash = is_dash(arg) ? NULL : strrchr(arg, '/');
+    in->base = slash ? slash + 1 : in->name;
+    in->d = sactag_diag_new();
+    if (!in->d)
+        return message_nomem(&o->voice);
+    signals_input(in->name);
+    progress_begin(&p, &o->voice, "reading", in->name);
+    if (is_dash(arg))
+        e = input_done(in, o, sactag_open_fd(&in->m, STDIN_FILENO, in->name, &o->limits, in->d));
+    else
+        e = open_named(in, o);
+    progress_end(&p);
+    return e;
+}
+
+void input_close(struct input *in)
+{
+    sactag_close(in->m);
+    sactag_diag_free(in->d);
+    signals_input(NULL);
+    memset(in, 0, sizeof *in);
+}

@@ -1,0 +1,507 @@
+#include "cli/options.h"
+
+#include "cli/suggest.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const struct option_spec specs[OPT_COUNT] = {
+    [OPT_FQN] = {"fqn", "force-recompute-mm-shapes-by-fqns", "NAME[,NAME...]",
+                 "recompute every mm whose rhs has the shape of this module's weight", 0, GROUP_POLICY, true,
+                 true},
+    [OPT_FORCE_SHAPE] = {"force-shape", NULL, "KxN", "recompute every mm with this rhs shape", 0,
+                         GROUP_POLICY, true, true},
+    [OPT_MATCH] = {"match", NULL, "exact|substring|glob", "how --fqn names are compared with modules (exact)",
+                   0, GROUP_POLICY, false, true},
+    [OPT_PROFILE] = {"profile", NULL, "titan",
+                     "as torchtitan does today: substring match, rule torch, its save list", 0, GROUP_POLICY,
+                     false, true},
+    [OPT_BLOCKS] = {"blocks", NULL, "PATTERN",
+                    "modules that are checkpointed, * = one segment; auto; whole (auto)", 0, GROUP_POLICY,
+                    true, true},
+    [OPT_MM_RULE] = {"mm-rule", NULL, "onnx|torch", "what counts as an mm (onnx; torch for .pt2)", 0,
+                     GROUP_POLICY, false, true},
+    [OPT_MM_OPS] = {"mm-ops", NULL, "[DOMAIN:]OP[,...]",
+                    "further operators that are mms, their rhs being input 1", 0, GROUP_POLICY, true, true},
+    [OPT_ORDER] = {"order", NULL, "auto|file", "auto: recover execution order where a tool reordered nodes",
+                   0, GROUP_POLICY, false, true},
+    [OPT_STRICT] = {"strict", NULL, NULL, "a --fqn that matches nothing is an error", 0, GROUP_POLICY, false,
+                    true},
+    [OPT_SPECIALIZE] = {"specialize", NULL, NULL, "clone functions whose calls decide differently", 0,
+                        GROUP_POLICY, false, true},
+    [OPT_CONFIG] = {"config", NULL, "FILE", "read policy options from FILE, one `option = value` a line", 0,
+                    GROUP_POLICY, false, false},
+    [OPT_OUTPUT] = {"output", NULL, "FILE", "write to FILE (-: standard output)", 'o', GROUP_WRITE, false,
+                    false},
+    [OPT_IN_PLACE] = {"in-place", NULL, NULL, "write to the input file", 0, GROUP_WRITE, false, false},
+    [OPT_CARRIER] = {"carrier", NULL, "metadata|attribute|popart", "how a tag stands on its node (metadata)",
+                     0, GROUP_WRITE, false, true},
+    [OPT_TAG] = {"tag", NULL, "mm|all", "tag the mms, or every node of a block (mm)", 0, GROUP_WRITE, false,
+                 true},
+    [OPT_EXTERNAL_DATA] = {"external-data", NULL, "copy|hardlink|symlink|keep",
+                           "what becomes of data files when writing into another directory", 0, GROUP_WRITE,
+                           false, false},
+    [OPT_NO_SYNC] = {"no-sync", NULL, NULL, "do not flush to disk before the rename", 0, GROUP_WRITE, false,
+                     false},
+    [OPT_SET_IR_VERSION] = {"set-ir-version", NULL, "N", "write this ir_version (left as it is)", 0,
+                            GROUP_WRITE, false, false},
+    [OPT_FORMAT] = {"format", NULL, "text|tsv|json", "for people; one row an mm; for programs (text)", 0,
+                    GROUP_PRINT, false, false},
+    [OPT_MERGE] = {"merge", NULL, NULL, "text: print the rows of equal neighbouring blocks once", 0,
+                   GROUP_PRINT, false, false},
+    [OPT_DUMP_IR] = {"dump-ir", NULL, NULL, "print the graph as sactag understands it", 0, GROUP_PRINT, false,
+                     false},
+    [OPT_DOT] = {"dot", NULL, NULL, "print the graph for Graphviz, coloured by policy", 0, GROUP_PRINT, false,
+                 false},
+    [OPT_MAX_DEPTH] = {"max-depth", NULL, "N", "refuse graphs nested deeper (64)", 0, GROUP_LIMIT, false,
+                       false},
+    [OPT_MAX_NODES] = {"max-nodes", NULL, "N", "refuse models with more nodes (50000000)", 0, GROUP_LIMIT,
+                       false, false},
+    [OPT_MAX_MEMORY] = {"max-memory", NULL, "N[K|M|G]",
+                        "refuse what needs more bytes of memory (by size of the graph)", 0, GROUP_LIMIT,
+                        false, false},
+    [OPT_COLOR] = {"color", NULL, "auto|always|never",
+                   "colours (auto: on a terminal, unless NO_COLOR is set)", 0, GROUP_COMMON, false, false},
+    [OPT_QUIET] = {"quiet", NULL, NULL, "no warnings, notes and summaries", 'q', GROUP_COMMON, false, false},
+    [OPT_VERBOSE] = {"verbose", NULL, NULL, "more notes, with the forced shapes of every block", 'v',
+                     GROUP_COMMON, false, false},
+    [OPT_HELP] = {"help", NULL, NULL, "this text", 'h', GROUP_COMMON, false, false},
+    [OPT_VERSION] = {"version", NULL, NULL, "the version of sactag", 'V', GROUP_COMMON, false, false},
+};
+
+const struct option_spec *option_spec(enum option_id id)
+{
+    return &specs[id];
+}
+
+static const char *const format_words[] = {"text", "tsv", "json"};
+
+const char *format_name(enum format f)
+{
+    return format_words[f];
+}
+
+/* ---- values ---- */
+
+static int bad_word(const struct options *o, const char *where, const char *value, const char *const *words,
+                    size_t n)
+{
+    char list[128] = "";
+    const char *close = suggest(value, words, n);
+
+    if (close)
+        return message_error(2, &o->voice, NULL, "%s: '%s' is not a choice (did you mean '%s'?)", where,
+                             value, close);
+    for (size_t i = 0; i < n; i++) {
+        strcat(list, i == 0 ? "" : i + 1 < n ? ", " : " or ");
+        strcat(list, words[i]);
+    }
+    return message_error(2, &o->voice, NULL, "%s: expected %s but found '%s'", where, list, value);
+}
+
+/* The position of `value` among the words. */
+static int take_word(struct options *o, const char *where, const char *value, const char *const *words,
+                     size_t n, size_t *choice)
+{
+    for (*choice = 0; *choice < n; ++*choice)
+        if (strcmp(value, words[*choice]) == 0)
+            return 0;
+    return bad_word(o, where, value, words, n);
+}
+
+static int take_number(struct options *o, const char *where, const char *value, uint64_t most, bool with_unit,
+                       uint64_t *out)
+{
+    char *end = NULL;
+    unsigned shift = 0;
+
+    errno = 0;
+    unsigned long long v = value[0] >= '0' && value[0] <= '9' ? strtoull(value, &end, 10) : 0;
+    if (end && with_unit && *end && strchr("KMG", *end))
+        shift = *end == 'K' ? 10 : *end == 'M' ? 20 : 30, end++;
+    if (!end || *end || errno || v == 0 || v > (UINT64_MAX >> shift) || (v << shift) > most)
+        return message_error(2, &o->voice, NULL, "%s: expected a number from 1 to %llu but found '%s'", where,
+                             (unsigned long long)most, value);
+    *out = v << shift;
+    return 0;
+}
+
+static int push_string(struct options *o, struct strings *list, const char *s, size_t n)
+{
+    char **grown = realloc(list->s, (list->n + 1) * sizeof *grown);
+    char *copy = strndup(s, n);
+
+    if (grown)
+        list->s = grown;
+    if (!grown || !copy) {
+        free(copy);
+        return message_nomem(&o->voice);
+    }
+    list->s[list->n++] = copy;
+    return 0;
+}
+
+static int take_list(struct options *o, const char *where, const char *value, struct strings *list,
+                     bool commas)
+{
+    for (const char *s = value;;) {
+        size_t n = commas ? strcspn(s, ",") : strlen(s);
+        const char *next = s + n;
+        while (n > 0 && (*s == ' ' || *s == '\t'))
+            s++, n--;
+        while (n > 0 && (s[n - 1] == ' ' || s[n - 1] == '\t'))
+            n--;
+        if (n == 0)
+            return message_error(2, &o->voice, NULL, "%s: empty name in '%s'", where, value);
+        int e = push_string(o, list, s, n);
+        if (e)
+            return e;
+        if (!*next)
+            return 0;
+        s = next + 1;
+    }
+}
+
+static const char *parse_dim(const char *s, int64_t *out)
+{
+    char *end;
+
+    if (*s < '0' || *s > '9')
+        return NULL;
+    errno = 0;
+    long long v = strtoll(s, &end, 10);
+    *out = v;
+    return errno || v <= 0 ? NULL : end;
+}
+
+static int take_shape(struct options *o, const char *where, const char *value)
+{
+    struct sactag_shape shape = {0, 0};
+    const char *s = parse_dim(value, &shape.k);
+
+    s = s && *s == 'x' ? parse_dim(s + 1, &shape.n) : NULL;
+    if (!s || *s)
+        return message_error(2, &o->voice, NULL,
+                             "%s: expected KxN, such as 4096x64 (in x out), but found '%s'", where, value);
+    struct sactag_shape *grown = realloc(o->shapes, (o->n_shapes + 1) * sizeof *grown);
+    if (!grown)
+        return message_nomem(&o->voice);
+    o->shapes = grown;
+    o->shapes[o->n_shapes++] = shape;
+    return 0;
+}
+
+/* A flag on the command line has no value; in a file it may have one. */
+static int take_flag(struct options *o, const char *where, const char *value, bool *out)
+{
+    static const char *const words[] = {"true", "false", "yes", "no", "on", "off", "1", "0"};
+    size_t choice = 0;
+
+    if (value) {
+        int e = take_word(o, where, value, words, 8, &choice);
+        if (e)
+            return e;
+    }
+    *out = choice % 2 == 0;
+    return 0;
+}
+
+#define WORDS(...)                                                                                           \
+    (const char *const[]){__VA_ARGS__}, sizeof((const char *const[]){__VA_ARGS__}) / sizeof(const char *)
+
+static int take_policy(struct options *o, enum option_id id, const char *value, const char *where)
+{
+    struct sactag_options *p = &o->policy;
+    size_t choice = 0;
+    int e = 0;
+
+    if (id == OPT_FQN)
+        e = take_list(o, where, value, &o->fqns, true);
+    else if (id == OPT_FORCE_SHAPE)
+        e = take_shape(o, where, value);
+    else if (id == OPT_BLOCKS)
+        e = take_list(o, where, value, &o->blocks, false);
+    else if (id == OPT_MM_OPS)
+        e = take_list(o, where, value, &o->mm_ops, true);
+    else if (id == OPT_STRICT)
+        e = take_flag(o, where, value, &p->strict);
+    else if (id == OPT_SPECIALIZE)
+        e = take_flag(o, where, value, &p->specialize);
+    else if (id == OPT_CONFIG)
+        o->config = value;
+    else if (id == OPT_MATCH &&
+             !(e = take_word(o, where, value, WORDS("exact", "substring", "glob"), &choice)))
+        p->match = (enum sactag_match)(SACTAG_MATCH_EXACT + choice);
+    else if (id == OPT_PROFILE && !(e = take_word(o, where, value, WORDS("none", "titan"), &choice)))
+        p->profile = choice ? SACTAG_PROFILE_TITAN : SACTAG_PROFILE_NONE;
+    else if (id == OPT_MM_RULE && !(e = take_word(o, where, value, WORDS("onnx", "torch"), &choice)))
+        p->mm_rule = choice ? SACTAG_MM_TORCH : SACTAG_MM_ONNX;
+    else if (id == OPT_ORDER && !(e = take_word(o, where, value, WORDS("auto", "file"), &choice)))
+        p->order = choice ? SACTAG_ORDER_FILE : SACTAG_ORDER_AUTO;
+    return e;
+}
+
+static int take_write(struct options *o, enum option_id id, const char *value, const char *where)
+{
+    struct sactag_write_options *w = &o->write;
+    size_t choice = 0;
+    uint64_t number = 0;
+    int e = 0;
+
+    if (id == OPT_OUTPUT)
+        o->output = value;
+    else if (id == OPT_IN_PLACE)
+        o->in_place = true;
+    else if (id == OPT_NO_SYNC)
+        w->no_sync = true;
+    else if (id == OPT_CARRIER &&
+             !(e = take_word(o, where, value, WORDS("metadata", "attribute", "popart"), &choice)))
+        w->carrier = (enum sactag_carrier)(SACTAG_CARRIER_METADATA + choice);
+    else if (id == OPT_TAG && !(e = take_word(o, where, value, WORDS("mm", "all"), &choice)))
+        w->tag = choice ? SACTAG_TAG_ALL : SACTAG_TAG_MM;
+    else if (id == OPT_EXTERNAL_DATA &&
+             !(e = take_word(o, where, value, WORDS("copy", "hardlink", "symlink", "keep"), &choice)))
+        w->external = (enum sactag_external)(SACTAG_EXTERNAL_COPY + choice);
+    else if (id == OPT_SET_IR_VERSION && !(e = take_number(o, where, value, INT32_MAX, false, &number)))
+        w->set_ir_version = (int64_t)number;
+    return e;
+}
+
+static int take_print(struct options *o, enum option_id id, const char *value, const char *where)
+{
+    size_t choice = 0;
+    int e = 0;
+
+    if (id == OPT_MERGE)
+        o->merge = true;
+    else if (id == OPT_DUMP_IR)
+        o->dump_ir = true;
+    else if (id == OPT_DOT)
+        o->dot = true;
+    else if (!(e = take_word(o, where, value, format_words, 3, &choice)))
+        o->format = (enum format)choice;
+    return e;
+}
+
+static int take_limit(struct options *o, enum option_id id, const char *value, const char *where)
+{
+    uint64_t number = 0;
+    int e = take_number(o, where, value, id == OPT_MAX_MEMORY ? SIZE_MAX : UINT32_MAX - 1,
+                        id == OPT_MAX_MEMORY, &number);
+
+    if (e)
+        return e;
+    if (id == OPT_MAX_DEPTH)
+        o->limits.max_depth = (uint32_t)number;
+    else if (id == OPT_MAX_NODES)
+        o->limits.max_nodes = number;
+    else
+        o->limits.max_memory = number;
+    return 0;
+}
+
+static bool color_on(enum when w, int fd)
+{
+    const char *no_color = getenv("NO_COLOR");
+    const char *term = getenv("TERM");
+
+    if (w != WHEN_AUTO)
+        return w == WHEN_ALWAYS;
+    return isatty(fd) && !(no_color && *no_color) && !(term && strcmp(term, "dumb") == 0);
+}
+
+static int take_common(struct options *o, enum option_id id, const char *value, const char *where)
+{
+    size_t choice = 0;
+    int e = 0;
+
+    if (id == OPT_QUIET)
+        o->voice.quiet = true;
+    else if (id == OPT_VERBOSE)
+        o->voice.verbose = true;
+    else if (id == OPT_COLOR &&
+             !(e = take_word(o, where, value, WORDS("auto", "always", "never"), &choice))) {
+        o->color = (enum when)choice;
+        o->voice.color = color_on(o->color, STDERR_FILENO);
+    }
+    return e;
+}
+
+int options_take(struct options *o, enum option_id id, const char *value, const char *where)
+{
+    switch (specs[id].group) {
+    case GROUP_POLICY:
+        return take_policy(o, id, value, where);
+    case GROUP_WRITE:
+        return take_write(o, id, value, where);
+    case GROUP_PRINT:
+        return take_print(o, id, value, where);
+    case GROUP_LIMIT:
+        return take_limit(o, id, value, where);
+    case GROUP_COMMON:
+        return take_common(o, id, value, where);
+    }
+    return 0;
+}
+
+/* ---- the command line ---- */
+
+#define LONG_BASE 256 /* getopt's value of option id 0: above any letter */
+
+struct getopt_table {
+    struct option longs[2 * OPT_COUNT + 1];
+    char shorts[4 * OPT_COUNT + 3];
+};
+
+static void add_long(struct option *to, const char *name, int id)
+{
+    *to = (struct option){name, specs[id].arg ? required_argument : no_argument, NULL, LONG_BASE + id};
+}
+
+static void make_table(struct getopt_table *t, uint64_t allowed)
+{
+    size_t n = 0, c = 0;
+
+    memset(t, 0, sizeof *t);
+    t->shorts[c++] = ':'; /* a missing value is told from an unknown option */
+    for (int id = 0; id < OPT_COUNT; id++) {
+        if (!(allowed & OPT_BIT(id)))
+            continue;
+        add_long(&t->longs[n++], specs[id].name, id);
+        if (specs[id].alias)
+            add_long(&t->longs[n++], specs[id].alias, id);
+        if (specs[id].letter) {
+            t->shorts[c++] = specs[id].letter;
+            if (specs[id].arg)
+                t->shorts[c++] = ':';
+        }
+    }
+}
+
+static int letter_id(int letter)
+{
+    for (int id = 0; id < OPT_COUNT; id++)
+        if (specs[id].letter == letter)
+            return id;
+    return -1;
+}
+
+static bool is_name(int id, const char *name)
+{
+    return strcmp(specs[id].name, name) == 0 || (specs[id].alias && strcmp(specs[id].alias, name) == 0);
+}
+
+/* An option that getopt does not know, `typed` as it stands on the command line. */
+static int unknown_long(const struct options *o, const char *command, const char *typed, uint64_t allowed)
+{
+    const char *words[2 * OPT_COUNT] = {NULL};
+    char name[80] = "";
+    size_t len = strcspn(typed + 2, "=");
+
+    if (len < sizeof name)
+        memcpy(name, typed + 2, len);
+    for (int id = 0; id < OPT_COUNT; id++) {
+        if (is_name(id, name) && (allowed & OPT_BIT(id)))
+            return message_error(2, &o->voice, NULL, "--%s takes no value", name);
+        if (is_name(id, name))
+            return message_error(2, &o->voice, NULL, "%s has no option --%s (see `sactag help %s`)", command,
+                                 name, command);
+        if (allowed & OPT_BIT(id)) {
+            words[2 * id] = specs[id].name;
+            words[2 * id + 1] = specs[id].alias;
+        }
+    }
+    const char *close = suggest(name, words, 2 * OPT_COUNT);
+    if (close)
+        return message_error(2, &o->voice, NULL, "unknown option '%s' (did you mean '--%s'?)", typed, close);
+    return message_error(2, &o->voice, NULL, "unknown option '%s' (see `sactag help %s`)", typed, command);
+}
+
+static int unknown(const struct options *o, const char *command, const char *typed, int letter,
+                   uint64_t allowed)
+{
+    if (letter == 0 || letter >= LONG_BASE)
+        return unknown_long(o, command, typed, allowed);
+    int id = letter_id(letter);
+    if (id >= 0)
+        return message_error(2, &o->voice, NULL, "%s has no option -%c (see `sactag help %s`)", command,
+                             letter, command);
+    return message_error(2, &o->voice, NULL, "unknown option '-%c' (see `sactag help %s`)", letter, command);
+}
+
+static int no_value(const struct options *o, int letter, const char *typed)
+{
+    int id = letter < LONG_BASE ? letter_id(letter) : letter - LONG_BASE;
+
+    return message_error(2, &o->voice, NULL, "option '%s' needs a value: %s", typed, specs[id].arg);
+}
+
+static void set_defaults(struct options *o)
+{
+    memset(o, 0, sizeof *o);
+    sactag_options_init(&o->policy);
+    sactag_write_options_init(&o->write);
+    o->voice.color = color_on(WHEN_AUTO, STDERR_FILENO);
+}
+
+static int take_command_line(struct options *o, int argc, char **argv, uint64_t allowed)
+{
+    struct getopt_table t;
+    int c;
+
+    make_table(&t, allowed);
+    opterr = 0;
+    optind = 1;
+    while ((c = getopt_long(argc, argv, t.shorts, t.longs, NULL)) != -1) {
+        if (c == '?')
+            return unknown(o, argv[0], argv[optind - 1], optopt, allowed);
+        if (c == ':')
+            return no_value(o, optopt, argv[optind - 1]);
+        int id = c < LONG_BASE ? letter_id(c) : c - LONG_BASE;
+        char where[64] = "--";
+        int e = options_take(o, (enum option_id)id, optarg, strncat(where, specs[id].name, 60));
+        if (e)
+            return e;
+        o->given |= OPT_BIT(id);
+        if (id == OPT_HELP || id == OPT_VERSION)
+            return 0;
+    }
+    o->args = argv + optind;
+    o->n_args = argc - optind;
+    return 0;
+}
+
+int options_parse(struct options *o, int argc, char **argv, uint64_t allowed)
+{
+    set_defaults(o);
+    int e = take_command_line(o, argc, argv, allowed);
+    if (!e && o->config && !(o->given & (OPT_BIT(OPT_HELP) | OPT_BIT(OPT_VERSION))))
+        e = config_read(o, o->config);
+    o->policy.fqns = (const char *const *)o->fqns.s;
+    o->policy.n_fqns = o->fqns.n;
+    o->policy.blocks = (const char *const *)o->blocks.s;
+    o->policy.n_blocks = o->blocks.n;
+    o->policy.mm_ops = (const char *const *)o->mm_ops.s;
+    o->policy.n_mm_ops = o->mm_ops.n;
+    o->policy.force_shapes = o->shapes;
+    o->policy.n_force_shapes = o->n_shapes;
+    return e;
+}
+
+static void strings_free(struct strings *list)
+{
+    for (size_t i = 0; i < list->n; i++)
+        free(list->s[i]);
+    free(list->s);
+}
+
+void options_free(struct options *o)
+{
+    strings_free(&o->fqns);
+    strings_free(&o->blocks);
+    strings_free(&o->mm_ops);
+    free(o->shapes);
+}

@@ -1,0 +1,24 @@
+/* Where what a command prints goes: standard output, or a file that is complete or not there at all. */
+#ifndef SACTAG_CLI_OUT_H
+#define SACTAG_CLI_OUT_H
+
+#include "cli/options.h"
+
+#include <stdio.h>
+
+struct out {
+    FILE *f;
+    const char *name; /* for messages */
+    char *target;     /* what `temporary` becomes; NULL when written through */
+    char *temporary;
+    bool color;
+};
+
+/* Opens o->output, or standard output. 0 or an exit code. */
+int out_open(struct out *out, const struct options *o);
+
+/* Ends it: with code 0 the file gets its name, else it is removed. Returns `code`, or 5 when writing
+ * failed. Standard output is only flushed. */
+int out_close(struct out *out, const struct options *o, int code);
+
+#endif

@@ -1,0 +1,58 @@
+#include "cli/print.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+/* Columns that UTF-8 text takes, not counting that some characters are wide. */
+static size_t columns(const char *s, size_t n)
+{
+    size_t width = 0;
+
+    for (size_t i = 0; i < n; i++)
+        width += (s[i] & 0xc0) != 0x80;
+    return width;
+}
+
+size_t put_text(FILE *f, struct sactag_text t)
+{
+    char room[1024], *big = NULL;
+    size_t n = sactag_escape(room, sizeof room, t);
+
+    if (n >= sizeof room) {
+        big = malloc(n + 1);
+        if (big)
+            sactag_escape(big, n + 1, t);
+        else
+            n = sizeof room - 1; /* better a cut name than none */
+    }
+    fwrite(big ? big : room, 1, n, f);
+    size_t width = columns(big ? big : room, n);
+    free(big);
+    return width;
+}
+
+size_t text_width(struct sactag_text t, size_t most)
+{
+    char room[1024];
+    size_t n = sactag_escape(room, sizeof room, t);
+
+    if (n >= sizeof room)
+        return most;
+    size_t width = columns(room, n);
+    return width < most ? width : most;
+}
+
+static size_t put_dim(char *out, size_t cap, int64_t dim)
+{
+    int n = dim < 0 ? snprintf(out, cap, "?") : snprintf(out, cap, "%" PRId64, dim);
+    return (size_t)n;
+}
+
+const char *shape_text(char *out, struct sactag_shape s)
+{
+    size_t n = put_dim(out, SHAPE_MAX, s.k);
+
+    out[n++] = 'x';
+    put_dim(out + n, SHAPE_MAX - n, s.n);
+    return out;
+}

@@ -1,0 +1,49 @@
+/* The three formats: text for people, tsv and json for programs. docs/FORMATS.md is their contract. */
+#ifndef SACTAG_CLI_PRINT_H
+#define SACTAG_CLI_PRINT_H
+
+#include "cli/input.h"
+#include "cli/options.h"
+#include "cli/out.h"
+
+/* What is printed, and about what. */
+struct page {
+    FILE *f;
+    bool color;
+    bool tags; /* the plan was read from a file's tags, not decided */
+    const struct options *o;
+    struct input *in;
+    const sactag_plan *plan;
+};
+
+/* All return 0 or an exit code; write errors stay with the FILE. */
+int print_plan_text(const struct page *p);
+int print_plan_tsv(const struct page *p);
+int print_plan_json(const struct page *p);
+int print_linears_text(const struct page *p);
+int print_linears_tsv(const struct page *p);
+int print_linears_json(const struct page *p);
+
+/* The forced shapes of all blocks, one line each, equal neighbours merged: "layers.0-31: forced rhs 4096x64
+ * (moe.router.gate); also forces attention.wo". False when memory is exhausted. */
+bool print_forced(FILE *f, const sactag_plan *plan);
+
+/* ---- cells */
+
+/* Prints text escaped; returns its width on a terminal. */
+size_t put_text(FILE *f, struct sactag_text t);
+/* That width, without printing; `most` when it is wider. */
+size_t text_width(struct sactag_text t, size_t most);
+/* "KxN" with ? for what is not known. out has room for SHAPE_MAX bytes. */
+#define SHAPE_MAX 48
+const char *shape_text(char *out, struct sactag_shape s);
+
+static inline struct sactag_text text_of(const char *z)
+{
+    struct sactag_text t = {z, 0};
+    while (z && z[t.n])
+        t.n++;
+    return t;
+}
+
+#endif

@@ -1,0 +1,19 @@
+/* Writing a model: what tag and strip share. */
+#ifndef SACTAG_CLI_WRITE_H
+#define SACTAG_CLI_WRITE_H
+
+#include "cli/input.h"
+
+struct target {
+    const char *path; /* NULL: standard output */
+    const char *name; /* for messages */
+};
+
+/* Where the output of a command with the argument `in` goes. 0 or exit code 2, with the reason said: neither
+ * or both of -o and --in-place, binary data to a terminal, or the input itself as standard output. */
+int target_choose(struct target *t, const struct options *o, const char *in);
+
+/* Writes the model with the tags of `plan`, or without any when it is NULL. 0 or an exit code. */
+int write_model(struct input *in, const struct options *o, const sactag_plan *plan, const struct target *t);
+
+#endif

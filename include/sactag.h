@@ -1,0 +1,336 @@
+/* sactag: selective activation checkpointing, decided ahead of time and written onto an exported graph.
+ *
+ *     sactag_model *m;  sactag_plan *p;  sactag_diag *d = sactag_diag_new();
+ *     struct sactag_options opt;
+ *     sactag_options_init(&opt);
+ *     const char *fqns[] = {"moe.router.gate"};
+ *     opt.fqns = fqns, opt.n_fqns = 1;
+ *     if (sactag_open(&m, "model.onnx", NULL, d) == 0 && sactag_decide(&p, m, &opt, d) == 0)
+ *         sactag_tag_file(m, p, "tagged.onnx", NULL, d);
+ *
+ * Conventions. Functions that can fail return 0 or one negative enum sactag_status; the out-parameter comes
+ * first and is NULL after a failure. What went wrong, and where, is in the diag object. Getters return
+ * borrowed pointers that live as long as the object they came from. Nothing is global: different models may
+ * be used from different threads at the same time; one model, with its plans and diag, from one thread at a
+ * time. The library never prints, never exits and installs no signal handlers.
+ *
+ * Files are mapped, never copied to memory. If another process truncates a file while it is mapped, the
+ * kernel sends SIGBUS: a program that cannot rule that out installs a handler (as the command line does) or
+ * uses sactag_open_buffer.
+ *
+ * Rules cited as "SPEC n" are those of docs/POLICY.md and docs/TAGS.md, which say where each comes from. */
+#ifndef SACTAG_H
+#define SACTAG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define SACTAG_VERSION_MAJOR 0
+#define SACTAG_VERSION_MINOR 1
+#define SACTAG_VERSION_PATCH 0
+#define SACTAG_VERSION       "0.1.0"
+
+/* Version of the library that is linked, as "major.minor.patch". */
+const char *sactag_version(void);
+
+/* ---- results
+ * ------------------------------------------------------------------------------------------------- */
+
+enum sactag_status {
+    SACTAG_OK = 0,
+    SACTAG_EUSAGE = -2,  /* an argument that makes no sense: an unknown option value, a bad pattern */
+    SACTAG_EPOLICY = -3, /* a configured FQN is no Linear or cannot be told; with `strict`, names nothing;
+                            bodies whose calls disagree; a plan made for another graph */
+    SACTAG_EINPUT = -4,  /* input that is malformed, over a limit, or unsafe */
+    SACTAG_EIO = -5,     /* reading or writing failed */
+    SACTAG_EMEM = -6     /* memory ran out */
+};
+
+/* The command line's exit code for a status: 0, or 2 to 5 (SACTAG_EMEM is 5 too). */
+int sactag_exit_code(int status);
+
+/* Text that may hold any byte and is not NUL-terminated, since it lies in the model: print it by
+ * sactag_escape(), or by printf("%.*s", SACTAG_ARG(text)). {NULL, 0} = absent. */
+struct sactag_text {
+    const char *s;
+    size_t n; /* bytes */
+};
+#define SACTAG_ARG(t) (int)((t).n > 0x7fffffff ? 0x7fffffff : (t).n), ((t).s ? (t).s : "")
+
+/* ---- diagnostics
+ * ---------------------------------------------------------------------------------------------- */
+
+typedef struct sactag_diag sactag_diag;
+
+enum sactag_level { SACTAG_ERROR, SACTAG_WARNING, SACTAG_NOTE, SACTAG_DEBUG };
+
+struct sactag_message {
+    enum sactag_level level;
+    int status;        /* enum sactag_status of an error, else 0 */
+    const char *text;  /* one line, printable: names in it are escaped */
+    const char *node;  /* node concerned, or NULL */
+    const char *field; /* field path in the input, or NULL */
+    uint64_t offset;   /* byte offset in the input, UINT64_MAX if there is none */
+};
+
+/* NULL when memory is exhausted. Every function accepts NULL for its diag: then nothing is recorded. */
+sactag_diag *sactag_diag_new(void);
+void sactag_diag_free(sactag_diag *d);
+size_t sactag_diag_count(const sactag_diag *d);
+/* The i-th message, oldest first; i < count. */
+struct sactag_message sactag_diag_get(const sactag_diag *d, size_t i);
+void sactag_diag_clear(sactag_diag *d);
+/* The first error's text with its place, "" if there is none. */
+const char *sactag_diag_error(const sactag_diag *d);
+
+/* ---- models
+ * --------------------------------------------------------------------------------------------------- */
+
+/* Bounds on what a hostile file can make us do. Past one: SACTAG_EINPUT. 0 in a field means the default. */
+#define SACTAG_MAX_DEPTH       64 /* graphs nested in graphs; torch.export nests fewer than 10 */
+#define SACTAG_MAX_NODES       UINT64_C(50000000) /* in all graphs; numbers of nodes are 32 bits */
+#define SACTAG_MAX_STEPS       UINT64_C(50000000) /* nodes after expanding calls of functions: calls multiply */
+#define SACTAG_MEMORY_PER_BYTE 32          /* memory ≤ this × bytes of the graph without tensors ... */
+#define SACTAG_MEMORY_BASE     (64u << 20) /* ... plus this, so that small files are never refused */
+
+struct sactag_limits {
+    uint32_t max_depth;
+    uint64_t max_nodes;
+    uint64_t max_steps;
+    uint64_t max_memory; /* bytes; 0: by SACTAG_MEMORY_PER_BYTE and _BASE */
+};
+
+typedef struct sactag_model sactag_model;
+
+/* Opens a model file; the format is told by content, never by name. The file is mapped and must not change
+ * while the model is open. limits may be NULL. SACTAG_EIO: cannot be opened or mapped (not a regular file:
+ * see sactag_open_fd). SACTAG_EINPUT: not a model, malformed, over a limit. SACTAG_EMEM. */
+int sactag_open(sactag_model **out, const char *path, const struct sactag_limits *limits, sactag_diag *d);
+
+/* The same from a descriptor, which stays the caller's. What is not a regular file is first copied to an
+ * unlinked temporary file in TMPDIR. `name` is for messages. */
+int sactag_open_fd(sactag_model **out, int fd, const char *name, const struct sactag_limits *limits,
+                   sactag_diag *d);
+
+/* The same from memory, which must outlive the model and is never written to. */
+int sactag_open_buffer(sactag_model **out, const void *bytes, size_t n, const struct sactag_limits *limits,
+                       sactag_diag *d);
+
+/* Frees the model. Its plans must be freed before. NULL is allowed. */
+void sactag_close(sactag_model *m);
+
+struct sactag_info {
+    const char *format; /* "onnx" or "pt2" */
+    int64_t ir_version; /* 0 if absent */
+    struct sactag_text producer, producer_version;
+    int64_t opset;      /* version of ai.onnx, 0 if absent */
+    uint64_t bytes;     /* size of the input */
+    uint64_t nodes;     /* in all graphs */
+    uint64_t graphs;    /* main, nested and functions */
+    bool tagged;        /* carries sac.plan */
+    bool external_data; /* tensors in other files */
+};
+void sactag_get_info(const sactag_model *m, struct sactag_info *out);
+
+/* XXH3-128, canonical (big-endian) hex with a NUL, of the model without its tags and without tensor data: the
+ * same for a model, the tagged model and the stripped one (SPEC 4). Never reads weights. Works on a tagged
+ * model. */
+int sactag_digest(sactag_model *m, char out[33], sactag_diag *d);
+
+/* ---- policy options
+ * -------------------------------------------------------------------------------------------- */
+
+enum sactag_match { SACTAG_MATCH_DEFAULT, SACTAG_MATCH_EXACT, SACTAG_MATCH_SUBSTRING, SACTAG_MATCH_GLOB };
+enum sactag_mm_rule { SACTAG_MM_DEFAULT, SACTAG_MM_ONNX, SACTAG_MM_TORCH };
+enum sactag_profile { SACTAG_PROFILE_NONE, SACTAG_PROFILE_TITAN };
+enum sactag_order { SACTAG_ORDER_AUTO, SACTAG_ORDER_FILE };
+
+struct sactag_shape {
+    int64_t k, n; /* rows (in) and columns (out) of a matmul's right operand; -1 = not known */
+};
+
+/* SPEC 2. Strings are borrowed during the call only. */
+struct sactag_options {
+    const char *const *fqns; /* module names whose Linears' shapes are forced to recompute */
+    size_t n_fqns;
+    const struct sactag_shape *force_shapes; /* shapes forced in every block */
+    size_t n_force_shapes;
+    enum sactag_match match; /* default: exact; substring under profile titan */
+    const char *const
+        *blocks; /* patterns over full FQNs, `*` = one segment; {"whole"}, {"auto"}; none = auto */
+    size_t n_blocks;
+    enum sactag_mm_rule mm_rule; /* default: onnx for ONNX, torch for .pt2 and profile titan */
+    enum sactag_profile profile;
+    enum sactag_order order;   /* auto: recover execution order where a tool reordered the nodes */
+    const char *const *mm_ops; /* further ops that are mms: "domain:Op" or "Op", rhs = input 1 */
+    size_t n_mm_ops;
+    bool strict;     /* a configured FQN that matches nothing is an error */
+    bool specialize; /* clone functions whose calls decide differently */
+};
+
+/* Defaults; always call it, so that fields added later are set. */
+void sactag_options_init(struct sactag_options *o);
+
+/* ---- plans
+ * ------------------------------------------------------------------------------------------------------ */
+
+enum sactag_policy { SACTAG_NONE, SACTAG_SAVE, SACTAG_RECOMPUTE };
+enum sactag_evidence {
+    SACTAG_EV_NONE,
+    SACTAG_EV_PARAM,
+    SACTAG_EV_METADATA,
+    SACTAG_EV_SCOPE,
+    SACTAG_EV_BIAS,
+    SACTAG_EV_NEIGHBOUR
+};
+
+/* "none" / "save" / "recompute", and "-" / "param" / ... */
+const char *sactag_policy_name(enum sactag_policy p);
+const char *sactag_evidence_name(enum sactag_evidence e);
+
+/* One mm in execution order: the columns of SPEC 6. */
+struct sactag_row {
+    uint32_t index;            /* in its own graph's node list */
+    struct sactag_text graph;  /* "-", or the path of the graph */
+    struct sactag_text node;   /* name; may be empty */
+    struct sactag_text output; /* name of output 0 */
+    struct sactag_text op;     /* "MatMul", "com.microsoft:FusedMatMul" */
+    struct sactag_text
+        block;              /* FQN of the block, absent outside blocks; "whole" when the graph is one block */
+    uint32_t block_index;   /* of that block among the plan's, UINT32_MAX outside blocks */
+    uint32_t call;          /* which call of the block, from 0 */
+    struct sactag_text fqn; /* module, absent if unknown */
+    enum sactag_evidence evidence;
+    struct sactag_shape rhs;
+    enum sactag_policy policy;
+    struct sactag_text reason; /* "forced:64x8:moe.router.gate", "odd:3", ... */
+};
+
+/* A shape that a block forces. */
+struct sactag_forced {
+    struct sactag_shape rhs;
+    struct sactag_text fqn;  /* the configured FQN that put it there, absent for force_shapes */
+    struct sactag_text also; /* relative FQNs of the other Linears it forces, comma-separated; may be empty */
+};
+
+struct sactag_block {
+    struct sactag_text fqn; /* "whole" when the graph is one block */
+    uint32_t calls;
+    uint32_t saved, recomputed, forced_rows; /* over all calls */
+    const struct sactag_forced *forced;
+    size_t n_forced;
+};
+
+/* One Linear of the model. */
+struct sactag_linear {
+    struct sactag_text fqn;    /* absent if unknown */
+    struct sactag_text weight; /* name of the parameter, absent if unknown */
+    int64_t in, out;           /* features; -1 = not known */
+    struct sactag_text block;  /* absent outside blocks */
+    enum sactag_evidence evidence;
+};
+
+struct sactag_summary {
+    uint32_t rows, saved, recomputed, forced, addmm, outside;
+    uint32_t evidence[6];  /* rows per enum sactag_evidence */
+    uint32_t rules_differ; /* rows that the other mm rule would decide differently or not list */
+    uint32_t assumed;      /* rows whose reason carries an assumption */
+    enum sactag_mm_rule mm_rule;
+    const char *blocks_how; /* "given", "auto", "whole" */
+};
+
+typedef struct sactag_plan sactag_plan;
+
+/* Decides (SPEC 2 and 3). The plan borrows from the model. SACTAG_EUSAGE: options. SACTAG_EPOLICY: see there.
+ * SACTAG_EINPUT: the graph is not one (cyclic, not SSA). SACTAG_EMEM. */
+int sactag_decide(sactag_plan **out, sactag_model *m, const struct sactag_options *o, sactag_diag *d);
+
+/* What the tags of a tagged model say: the rows that carry a tag, as far as tags tell (SPEC 6 `show`). A
+ * model without tags gives a plan without rows. */
+int sactag_read_tags(sactag_plan **out, sactag_model *m, sactag_diag *d);
+
+void sactag_plan_free(sactag_plan *p);
+size_t sactag_plan_count(const sactag_plan *p);
+void sactag_plan_row(const sactag_plan *p, size_t i, struct sactag_row *out);
+size_t sactag_plan_block_count(const sactag_plan *p);
+void sactag_plan_block(const sactag_plan *p, size_t i, struct sactag_block *out);
+size_t sactag_plan_linear_count(const sactag_plan *p);
+void sactag_plan_linear(const sactag_plan *p, size_t i, struct sactag_linear *out);
+void sactag_plan_summary(const sactag_plan *p, struct sactag_summary *out);
+
+/* ---- writing
+ * ----------------------------------------------------------------------------------------------------- */
+
+enum sactag_carrier { SACTAG_CARRIER_METADATA, SACTAG_CARRIER_ATTRIBUTE, SACTAG_CARRIER_POPART };
+enum sactag_external {
+    SACTAG_EXTERNAL_REFUSE,
+    SACTAG_EXTERNAL_COPY,
+    SACTAG_EXTERNAL_HARDLINK,
+    SACTAG_EXTERNAL_SYMLINK,
+    SACTAG_EXTERNAL_KEEP
+};
+enum sactag_scope { SACTAG_TAG_MM, SACTAG_TAG_ALL };
+
+struct sactag_write_options {
+    enum sactag_carrier carrier;
+    enum sactag_scope tag;
+    enum sactag_external
+        external;           /* when the model has external data and the output lies in another directory */
+    bool no_sync;           /* do not flush to disk before the rename */
+    int64_t set_ir_version; /* 0: leave it as it is */
+    /* Called now and then with bytes written and in all; may be NULL. */
+    void (*progress)(void *ctx, uint64_t done, uint64_t total);
+    void *progress_ctx;
+    /* Called with the path of the temporary file just before it is made, and with NULL when it is gone, so
+     * that a signal handler can remove it; may be NULL. The path may name nothing yet, or nothing any more. */
+    void (*temporary)(void *ctx, const char *path);
+    void *temporary_ctx;
+};
+void sactag_write_options_init(struct sactag_write_options *w);
+
+/* Writes the model with the plan's tags. Tags from an earlier run are replaced, so the result is the same as
+ * from the untagged model. Written to a temporary file in the directory of `path`, flushed, renamed: after
+ * any failure the old file is untouched and no temporary file is left. `path` may be the model's own. A
+ * symlink's target is replaced; what is not a regular file (a device, a FIFO) is written through.
+ * SACTAG_EUSAGE: external data and another directory, with SACTAG_EXTERNAL_REFUSE. SACTAG_EIO. SACTAG_EMEM.
+ */
+int sactag_tag_file(sactag_model *m, const sactag_plan *p, const char *path,
+                    const struct sactag_write_options *w, sactag_diag *d);
+/* Written through to a descriptor. */
+int sactag_tag_fd(sactag_model *m, const sactag_plan *p, int fd, const struct sactag_write_options *w,
+                  sactag_diag *d);
+/* Into memory: *bytes is freed with free(). */
+int sactag_tag_buffer(sactag_model *m, const sactag_plan *p, void **bytes, size_t *n,
+                      const struct sactag_write_options *w, sactag_diag *d);
+
+/* Removes what tagging added: the original bytes. A model without sac.plan is written unchanged, with a note.
+ */
+int sactag_strip_file(sactag_model *m, const char *path, const struct sactag_write_options *w,
+                      sactag_diag *d);
+int sactag_strip_fd(sactag_model *m, int fd, const struct sactag_write_options *w, sactag_diag *d);
+int sactag_strip_buffer(sactag_model *m, void **bytes, size_t *n, const struct sactag_write_options *w,
+                        sactag_diag *d);
+
+/* ---- looking inside
+ * ------------------------------------------------------------------------------------------------ */
+
+typedef int (*sactag_put)(void *ctx, const char *text, size_t n);
+/* Stable text of the IR; and Graphviz, coloured by the plan's policies (p may be NULL). put's non-zero return
+ * stops. */
+int sactag_dump_ir(sactag_model *m, sactag_put put, void *ctx, sactag_diag *d);
+int sactag_dot(sactag_model *m, const sactag_plan *p, sactag_put put, void *ctx, sactag_diag *d);
+
+/* SPEC 6 escapes: \t \n \\ \xHH for bytes that would break a row or drive a terminal. Like snprintf: writes
+ * at most `cap` bytes with the NUL, returns the length the whole needs. */
+size_t sactag_escape(char *out, size_t cap, struct sactag_text in);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
