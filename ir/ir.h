@@ -153,10 +153,13 @@ struct ir_source {
     int (*param_ints)(struct ir_model *m, uint32_t param, int64_t *out, uint32_t *n);
 };
 
-/* .pt2: how a tensor lies in memory, which decides the operator that PyTorch runs. */
+/* .pt2: how a tensor lies in memory, which decides the operator that PyTorch runs. Symbolic sizes and strides
+ * are here what they were for the exporter's example inputs (IR_DIM_UNKNOWN when it does not say). */
 struct ir_layout {
-    uint32_t strides; /* shape id holding the strides */
-    bool known, requires_grad;
+    uint32_t sizes, strides; /* shape ids, of one rank */
+    uint32_t from; /* input of a nested graph that walks over, or starts from, this outer value; IR_NONE */
+    bool known;    /* sizes and strides are */
+    bool requires_grad; /* as the file says: right for parameters and inputs only */
 };
 
 struct ir_entry {
@@ -171,7 +174,7 @@ struct ir_opset {
 
 struct ir_model {
     enum ir_format format;
-    const uint8_t *bytes; /* the source, mapped or borrowed; for a .pt2 the JSON of the program */
+    const uint8_t *bytes; /* the source, mapped or borrowed; of a .pt2 the whole archive */
     uint64_t size;
 
     int64_t ir_version; /* 0 when absent */
@@ -181,7 +184,7 @@ struct ir_model {
     struct ir_entry *meta; /* model metadata_props, in order */
     uint32_t n_meta;
 
-    struct ir_graph *graphs; /* graphs[0] is the main graph */
+    struct ir_graph *graphs; /* graphs[0] is the main graph; further programs of a .pt2 are main graphs too */
     uint32_t n_graphs;
     struct ir_node *nodes;
     uint32_t n_nodes;
@@ -199,6 +202,7 @@ struct ir_model {
     struct ir_layout *layouts; /* per value; NULL unless .pt2 */
     struct str *modules;       /* .pt2: FQN of every module, from module_call_graph */
     uint32_t n_modules;
+    bool decomposed; /* .pt2: not torch.export's form for training; was traced without grad */
 
     struct ir_shape *shapes; /* shapes[0] is the unknown one */
     uint32_t n_shapes;

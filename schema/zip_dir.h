@@ -1,0 +1,77 @@
+/* The directory of a zip archive, with what a zip library does not tell: where each header and each member's
+ * data lie, so that a writer can change one member and copy the rest byte for byte.
+ *
+ * Stricter than most readers: an archive that two readers could read differently is refused. Members may not
+ * overlap or share a name; the local header must agree with the central one; the directory must end where
+ * the end record begins; names are relative and hold no ".." and no control characters. One disk, not
+ * encrypted. Zip64 is understood. Nothing is allocated but the list, at most 3 bytes for each byte of directory. */
+#ifndef SACTAG_SCHEMA_ZIP_DIR_H
+#define SACTAG_SCHEMA_ZIP_DIR_H
+
+#include "ir/arena.h"
+#include "ir/diag.h"
+#include "ir/str.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define ZIP_NONE UINT64_MAX
+
+enum zip_descriptor { ZIP_DESC_NONE, ZIP_DESC_32, ZIP_DESC_64 }; /* after the data, with its signature */
+
+/* Offsets are from the start of the archive. */
+struct zip_member {
+    struct str name;     /* in the archive */
+    uint64_t central;    /* its header in the directory */
+    uint64_t local;      /* its local header */
+    uint64_t data;       /* its data */
+    uint64_t stored;     /* bytes of data in the archive */
+    uint64_t size;       /* bytes of data, unpacked */
+    uint64_t end;        /* after data and descriptor */
+    uint64_t pad;        /* torch's alignment field ("FB") in the local header: its 4-byte head; ZIP_NONE if none */
+    uint32_t pad_len;    /* bytes of padding after that head, all 'Z' */
+    uint32_t crc;
+    uint16_t method;     /* 0 = stored */
+    uint8_t desc;        /* enum zip_descriptor */
+};
+
+struct zip_dir {
+    struct zip_member *members; /* in the directory's order */
+    uint32_t *by_offset;        /* their numbers in the order of their data */
+    uint32_t n;
+    uint64_t central, central_len;
+    uint64_t end64;  /* zip64 end record, or ZIP_NONE; its locator lies before `end` */
+    uint64_t end;    /* end record */
+    uint64_t size;   /* of the archive */
+};
+
+/* 0, IR_EINPUT, IR_EMEM. */
+int zip_dir_read(struct zip_dir *z, const uint8_t *bytes, uint64_t size, struct arena *a, struct diag *d);
+
+/* Little-endian numbers of a zip archive. */
+static inline uint16_t zip_u16(const uint8_t *p)
+{
+    return (uint16_t)(p[0] | p[1] << 8);
+}
+static inline uint32_t zip_u32(const uint8_t *p)
+{
+    return (uint32_t)zip_u16(p) | (uint32_t)zip_u16(p + 2) << 16;
+}
+static inline uint64_t zip_u64(const uint8_t *p)
+{
+    return zip_u32(p) | (uint64_t)zip_u32(p + 4) << 32;
+}
+
+#define ZIP_LOCAL_LEN   30 /* fixed part of a local header */
+#define ZIP_CENTRAL_LEN 46
+#define ZIP_END_LEN     22
+#define ZIP_END64_LEN   56
+#define ZIP_LOCATOR_LEN 20
+#define ZIP_EXTRA_ZIP64 0x0001
+#define ZIP_EXTRA_ALIGN 0x4246 /* "FB" */
+
+/* The extra field of an id in a run of extra fields: offset of its 4-byte head, or ZIP_NONE; *len is the
+ * length of its body. */
+uint64_t zip_extra(const uint8_t *bytes, uint64_t from, uint64_t to, uint16_t id, uint16_t *len);
+
+#endif
