@@ -1,0 +1,301 @@
+/* Nodes: operands, operator, attributes as far as they hold graphs and tensors. */
+#include "schema/onnx_reader.h"
+
+/* ---- operators */
+
+/* The key of an operator: lengths first, so that no two operators have one key. */
+static int op_key(struct onnx_reader *r, struct str *key, const struct ir_op *op)
+{
+    uint64_t lens[2] = {op->type.n, op->domain.n};
+    size_t n = sizeof lens + op->type.n + op->domain.n + op->overload.n;
+    int rc = onnx_room(r, &r->op_key, &r->cap_op_key, n, 1);
+    if (rc)
+        return rc;
+    char *p = r->op_key;
+    memcpy(p, lens, sizeof lens);
+    p += sizeof lens;
+    const struct str *parts[] = {&op->type, &op->domain, &op->overload};
+    for (size_t i = 0; i < 3; i++) {
+        if (parts[i]->n)
+            memcpy(p, parts[i]->s, parts[i]->n);
+        p += parts[i]->n;
+    }
+    *key = (struct str){r->op_key, n};
+    return 0;
+}
+
+int onnx_intern_op(struct onnx_reader *r, uint32_t *id, struct ir_op op)
+{
+    struct ir_model *m = r->m;
+    struct str key;
+    if (str_is(op.domain, "ai.onnx"))
+        op.domain = (struct str){0};
+    int rc = op_key(r, &key, &op);
+    if (rc)
+        return rc;
+    *id = names_find(&r->op_index, key);
+    if (*id != NAME_NONE)
+        return 0;
+    if ((rc = onnx_room(r, &m->ops, &r->cap_ops, (size_t)m->n_ops + 1, sizeof *m->ops)) != 0)
+        return rc;
+    key.s = arena_strdup(&m->arena, key.s, key.n);
+    *id = key.s ? names_intern(&r->op_index, key) : NAME_NONE;
+    if (*id == NAME_NONE)
+        return onnx_no_memory(r);
+    op.function = IR_NONE;
+    m->ops[m->n_ops++] = op;
+    return 0;
+}
+
+/* ---- nested graphs */
+
+static int new_seg(struct onnx_reader *r, uint32_t *id, struct str body, uint32_t parent)
+{
+    struct ir_model *m = r->m;
+    int rc = onnx_room(r, &m->segs, &r->cap_segs, (size_t)m->n_segs + 1, sizeof *m->segs);
+    if (rc == 0)
+        rc = onnx_room(r, &r->seg_next, &r->cap_seg_next, (size_t)m->n_segs + 1, sizeof *r->seg_next);
+    if (rc)
+        return rc;
+    *id = m->n_segs++;
+    m->segs[*id] = (struct ir_seg){onnx_span(m, body), parent};
+    r->seg_next[*id] = IR_NONE;
+    return 0;
+}
+
+int onnx_new_graph(struct onnx_reader *r, uint32_t *id, struct ir_graph g)
+{
+    struct ir_model *m = r->m;
+    int rc = onnx_room(r, &m->graphs, &r->cap_graphs, (size_t)m->n_graphs + 1, sizeof *m->graphs);
+    if (rc == 0)
+        rc = onnx_room(r, &r->graphs, &r->cap_tmp_graphs, (size_t)m->n_graphs + 1, sizeof *r->graphs);
+    if (rc)
+        return rc;
+    *id = m->n_graphs++;
+    m->graphs[*id] = g;
+    r->graphs[*id] = (struct onnx_graph){.first_seg = IR_NONE, .last_seg = IR_NONE};
+    return 0;
+}
+
+int onnx_new_occurrence(struct onnx_reader *r, uint32_t graph, struct str body, uint32_t parent)
+{
+    uint32_t seg;
+    int rc = new_seg(r, &seg, body, parent);
+    if (rc)
+        return rc;
+    struct onnx_graph *g = &r->graphs[graph];
+    if (g->last_seg == IR_NONE)
+        g->first_seg = seg;
+    else
+        r->seg_next[g->last_seg] = seg;
+    g->last_seg = seg;
+    return 0;
+}
+
+static int new_body(struct onnx_reader *r, uint32_t *id, struct str attr, uint32_t attr_index,
+                    const uint8_t *at)
+{
+    struct ir_model *m = r->m;
+    uint32_t depth = m->graphs[r->graph].depth + 1;
+    if (depth > r->max_depth)
+        return onnx_fail(r, at, "graphs are nested more than %u deep", r->max_depth);
+    int rc = onnx_new_graph(r, id,
+                            (struct ir_graph){.kind = IR_GRAPH_BODY,
+                                              .parent_node = r->node,
+                                              .attr = attr,
+                                              .attr_index = attr_index,
+                                              .next_body = IR_NONE,
+                                              .op = IR_NONE,
+                                              .depth = depth});
+    if (rc)
+        return rc;
+    if (r->last_body == IR_NONE)
+        m->nodes[r->node].body = *id;
+    else
+        m->graphs[r->last_body].next_body = *id;
+    r->last_body = *id;
+    return 0;
+}
+
+/* The graphs in one attribute. All occurrences of `g` are one graph; each of `graphs` is one. */
+static int attr_graphs(struct onnx_reader *r, struct str name, struct str attr)
+{
+    struct ir_model *m = r->m;
+    struct wire w = onnx_wire(attr);
+    struct wire_field f;
+    uint32_t attr_seg, merged = IR_NONE, count = 0;
+    int rc = 0;
+    if (r->node_seg == IR_NONE)
+        rc = new_seg(r, &r->node_seg, onnx_at(m, m->nodes[r->node].span), m->nodes[r->node].seg);
+    if (rc == 0)
+        rc = new_seg(r, &attr_seg, attr, r->node_seg);
+    while (rc == 0 && wire_next(&w, &f) == 1) {
+        if (!wire_is_len(&f, ONNX_ATTR_G) && !wire_is_len(&f, ONNX_ATTR_GRAPHS))
+            continue;
+        uint32_t graph = f.number == ONNX_ATTR_G ? merged : IR_NONE;
+        if (graph == IR_NONE)
+            rc = new_body(r, &graph, name, count++, f.start);
+        if (rc == 0)
+            rc = onnx_new_occurrence(r, graph, wire_str(&f), attr_seg);
+        if (f.number == ONNX_ATTR_G)
+            merged = graph;
+    }
+    return rc;
+}
+
+/* Keys only: most attributes hold neither tensors nor graphs. */
+static int read_attr(struct onnx_reader *r, struct str attr)
+{
+    struct wire w = onnx_wire(attr);
+    struct wire_field f;
+    struct onnx_tensor t;
+    struct str name = {0};
+    bool graphs = false;
+    int rc, error = 0;
+    while ((rc = wire_next(&w, &f)) == 1) {
+        if (f.type != WIRE_LEN)
+            continue;
+        switch (f.number) {
+        case ONNX_ATTR_NAME:
+            name = wire_str(&f);
+            break;
+        case ONNX_ATTR_T:
+        case ONNX_ATTR_TENSORS:
+            error = onnx_tensor_record(r, &t, wire_str(&f));
+            break;
+        case ONNX_ATTR_SPARSE_TENSOR:
+        case ONNX_ATTR_SPARSE_TENSORS:
+            error = onnx_sparse_record(r, &t, wire_str(&f));
+            break;
+        case ONNX_ATTR_G:
+        case ONNX_ATTR_GRAPHS:
+            graphs = true;
+            break;
+        default:
+            break;
+        }
+        if (error)
+            return error;
+    }
+    r->bad = w.at;
+    if (rc)
+        return onnx_malformed(r, rc);
+    return graphs ? attr_graphs(r, name, attr) : 0;
+}
+
+/* ---- the node */
+
+static int push_operand(struct onnx_reader *r, uint32_t ref)
+{
+    struct ir_model *m = r->m;
+    int rc = onnx_room(r, &m->operands, &r->cap_operands, (size_t)m->n_operands + 1, sizeof *m->operands);
+    if (rc == 0)
+        m->operands[m->n_operands++] = ref;
+    return rc;
+}
+
+static int push_out(struct onnx_reader *r, uint32_t name)
+{
+    int rc = onnx_room(r, &r->outs, &r->cap_outs, (size_t)r->n_outs + 1, sizeof *r->outs);
+    if (rc == 0)
+        r->outs[r->n_outs++] = name;
+    return rc;
+}
+
+static int node_field(struct onnx_reader *r, struct ir_op *op, const struct wire_field *f)
+{
+    struct ir_node *n = &r->m->nodes[r->node];
+    uint32_t name;
+    int rc;
+    switch (f->number) {
+    case ONNX_NODE_INPUT:
+        rc = onnx_intern(r, &name, wire_str(f));
+        return rc ? rc : push_operand(r, name);
+    case ONNX_NODE_OUTPUT:
+        rc = onnx_intern(r, &name, wire_str(f));
+        return rc ? rc : push_out(r, name);
+    case ONNX_NODE_NAME:
+        n->name = wire_str(f);
+        return 0;
+    case ONNX_NODE_OP_TYPE:
+        op->type = wire_str(f);
+        return 0;
+    case ONNX_NODE_DOMAIN:
+        op->domain = wire_str(f);
+        return 0;
+    case ONNX_NODE_OVERLOAD:
+        op->overload = wire_str(f);
+        return 0;
+    case ONNX_NODE_ATTRIBUTE:
+        return read_attr(r, wire_str(f));
+    default:
+        return 0;
+    }
+}
+
+/* Outputs come behind the inputs in m->operands, however the file mixes them. */
+static int define_outputs(struct onnx_reader *r)
+{
+    for (uint32_t i = 0; i < r->n_outs; i++) {
+        uint32_t value = IR_NONE;
+        int rc = 0;
+        if (r->outs[i] != IR_NONE)
+            rc = onnx_define(r, &value,
+                             (struct ir_value){.name = r->outs[i],
+                                               .def = r->node,
+                                               .kind = IR_VALUE_NODE,
+                                               .out = (uint16_t)(i < UINT16_MAX ? i : UINT16_MAX)});
+        if (rc == 0)
+            rc = push_operand(r, value);
+        if (rc)
+            return rc;
+    }
+    return 0;
+}
+
+static int new_node(struct onnx_reader *r, struct str body, uint32_t seg)
+{
+    struct ir_model *m = r->m;
+    if (m->n_nodes >= r->max_nodes)
+        return onnx_fail(r, (const uint8_t *)body.s, "there are more than %llu nodes",
+                         (unsigned long long)r->max_nodes);
+    int rc = onnx_room(r, &m->nodes, &r->cap_nodes, (size_t)m->n_nodes + 1, sizeof *m->nodes);
+    if (rc)
+        return rc;
+    r->node = m->n_nodes++;
+    m->nodes[r->node] = (struct ir_node){.span = onnx_span(m, body),
+                                         .graph = r->graph,
+                                         .seg = seg,
+                                         .operands = m->n_operands,
+                                         .body = IR_NONE};
+    r->n_outs = 0;
+    r->last_body = r->node_seg = IR_NONE;
+    return 0;
+}
+
+int onnx_read_node(struct onnx_reader *r, struct str body, uint32_t seg)
+{
+    struct ir_model *m = r->m;
+    struct wire w = onnx_wire(body);
+    struct wire_field f;
+    struct ir_op op = {0};
+    int rc = new_node(r, body, seg), step = 0;
+    while (rc == 0 && (step = wire_next(&w, &f)) == 1)
+        if (f.type == WIRE_LEN)
+            rc = node_field(r, &op, &f);
+    if (rc == 0 && step < 0) {
+        r->bad = w.at;
+        rc = onnx_malformed(r, step);
+    }
+    struct ir_node *n = &m->nodes[r->node];
+    if (rc == 0) {
+        n->n_in = m->n_operands - n->operands;
+        n->n_out = r->n_outs;
+        rc = define_outputs(r);
+    }
+    if (rc == 0)
+        rc = onnx_intern_op(r, &n->op, op);
+    if (rc == 0)
+        r->node = IR_NONE;
+    return rc;
+}

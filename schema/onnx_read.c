@@ -1,0 +1,224 @@
+#include "schema/onnx_reader.h"
+
+#include <stdlib.h>
+
+/* ---- the model's own fields */
+
+static int read_opset(struct onnx_reader *r, struct str body)
+{
+    struct ir_model *m = r->m;
+    struct wire w = onnx_wire(body);
+    struct wire_field f;
+    struct ir_opset o = {.version = 0};
+    int rc;
+    while ((rc = wire_next(&w, &f)) == 1) {
+        if (wire_is_len(&f, ONNX_OPSET_DOMAIN))
+            o.domain = wire_str(&f);
+        else if (wire_is_varint(&f, ONNX_OPSET_VERSION))
+            o.version = (int64_t)f.value;
+    }
+    r->bad = w.at;
+    if (rc)
+        return onnx_malformed(r, rc);
+    if (str_is(o.domain, "ai.onnx"))
+        o.domain = (struct str){0};
+    rc = onnx_room(r, &m->opsets, &r->cap_opsets, (size_t)m->n_opsets + 1, sizeof *m->opsets);
+    if (rc == 0)
+        m->opsets[m->n_opsets++] = o;
+    return rc;
+}
+
+static int read_meta(struct onnx_reader *r, const struct wire_field *f, const uint8_t *end)
+{
+    struct ir_model *m = r->m;
+    struct ir_entry e;
+    int rc = onnx_entry_walk(&e.key, &e.value, wire_str(f), &r->bad);
+    if (rc)
+        return onnx_malformed(r, rc);
+    e.span = (struct ir_span){(uint64_t)(f->start - m->bytes), (uint64_t)(end - f->start)};
+    rc = onnx_room(r, &m->meta, &r->cap_meta, (size_t)m->n_meta + 1, sizeof *m->meta);
+    if (rc == 0)
+        m->meta[m->n_meta++] = e;
+    return rc;
+}
+
+static int read_training(struct onnx_reader *r, struct str body)
+{
+    struct wire w = onnx_wire(body);
+    struct wire_field f;
+    int rc;
+    while ((rc = wire_next(&w, &f)) == 1) {
+        int error = 0;
+        if (wire_is_len(&f, ONNX_TRAINING_INITIALIZATION) || wire_is_len(&f, ONNX_TRAINING_ALGORITHM))
+            error = onnx_graph_tensors(r, wire_str(&f));
+        if (error)
+            return error;
+    }
+    r->bad = w.at;
+    return rc ? onnx_malformed(r, rc) : 0;
+}
+
+static int read_function(struct onnx_reader *r, struct str body)
+{
+    uint32_t graph;
+    int rc = onnx_new_graph(
+        r, &graph,
+        (struct ir_graph){
+            .kind = IR_GRAPH_FUNCTION, .parent_node = IR_NONE, .next_body = IR_NONE, .op = IR_NONE});
+    return rc ? rc : onnx_new_occurrence(r, graph, body, IR_NONE);
+}
+
+static int model_field(struct onnx_reader *r, const struct wire_field *f, const uint8_t *end)
+{
+    struct ir_model *m = r->m;
+    if (wire_is_varint(f, ONNX_MODEL_IR_VERSION))
+        m->ir_version = (int64_t)f->value;
+    if (f->type != WIRE_LEN)
+        return 0;
+    switch (f->number) {
+    case ONNX_MODEL_PRODUCER_NAME:
+        m->producer = wire_str(f);
+        return 0;
+    case ONNX_MODEL_PRODUCER_VERSION:
+        m->producer_version = wire_str(f);
+        return 0;
+    case ONNX_MODEL_GRAPH:
+        return onnx_new_occurrence(r, 0, wire_str(f), IR_NONE);
+    case ONNX_MODEL_OPSET_IMPORT:
+        return read_opset(r, wire_str(f));
+    case ONNX_MODEL_METADATA_PROPS:
+        return read_meta(r, f, end);
+    case ONNX_MODEL_TRAINING_INFO:
+        return read_training(r, wire_str(f));
+    case ONNX_MODEL_FUNCTIONS:
+        r->n_functions++;
+        return read_function(r, wire_str(f));
+    default:
+        return 0;
+    }
+}
+
+/* ---- is it a model at all? */
+
+static int no_model(struct onnx_reader *r, const char *why, uint64_t offset)
+{
+    const char *guess = onnx_guess(r->m->bytes, r->m->size);
+    if (guess)
+        return diag_error_at(r->d, IR_EINPUT, NULL, NULL, offset, "no ONNX model: %s; it looks like %s", why,
+                             guess);
+    return diag_error_at(r->d, IR_EINPUT, NULL, NULL, offset, "no ONNX model: %s", why);
+}
+
+/* Walks the model's fields alone, so that nothing is read of a file that is no model. */
+static int check_model(struct onnx_reader *r)
+{
+    struct wire w = wire_over(r->m->bytes, r->m->size);
+    struct wire_field f;
+    bool graph = false;
+    int rc;
+    if (r->m->size == 0)
+        return diag_error(r->d, IR_EINPUT, "no ONNX model: the file is empty");
+    while ((rc = wire_next(&w, &f)) == 1)
+        graph |= wire_is_len(&f, ONNX_MODEL_GRAPH);
+    if (rc)
+        return no_model(r,
+                        rc == WIRE_TRUNCATED && graph ? "the file is truncated"
+                        : rc == WIRE_TRUNCATED        ? "a field runs past the end of the file"
+                                                      : wire_error_text(rc),
+                        (uint64_t)(w.at - r->m->bytes));
+    return graph ? 0 : no_model(r, "no graph field", DIAG_NO_OFFSET);
+}
+
+static int read_model(struct onnx_reader *r)
+{
+    struct wire w = wire_over(r->m->bytes, r->m->size);
+    struct wire_field f;
+    uint32_t main_graph;
+    int rc = onnx_new_graph(
+        r, &main_graph,
+        (struct ir_graph){
+            .kind = IR_GRAPH_MAIN, .parent_node = IR_NONE, .next_body = IR_NONE, .op = IR_NONE});
+    while (rc == 0 && wire_next(&w, &f) == 1)
+        rc = model_field(r, &f, w.at);
+    /* The list grows while it is worked off: nested graphs come behind all that are known. */
+    for (uint32_t g = 0; rc == 0 && g < r->m->n_graphs; g++)
+        rc = onnx_read_graph(r, g);
+    return rc ? rc : onnx_resolve(r);
+}
+
+/* ---- the end */
+
+static int by_offset(const void *a, const void *b)
+{
+    const struct ir_span *x = a, *y = b;
+    return (x->off > y->off) - (x->off < y->off);
+}
+
+static void sort_spans(struct ir_span *a, size_t n)
+{
+    for (size_t i = 1; i < n; i++) {
+        if (a[i].off < a[i - 1].off) {
+            qsort(a, n, sizeof *a, by_offset);
+            return;
+        }
+    }
+}
+
+static void free_arrays(struct ir_model *m)
+{
+    free(m->graphs);
+    free(m->nodes);
+    free(m->values);
+    free(m->operands);
+    free(m->params);
+    free(m->ops);
+    free(m->segs);
+    free(m->opsets);
+    free(m->meta);
+    free(m->data);
+    free(m->external);
+}
+
+static void free_scratch(struct onnx_reader *r)
+{
+    free(r->graphs);
+    free(r->seg_next);
+    free(r->bind);
+    names_free(&r->op_index);
+    free(r->op_key);
+    free(r->inputs);
+    free(r->outputs);
+    free(r->attrs);
+    free(r->infos);
+    free(r->outs);
+    free(r->undo);
+    free(r->todo);
+}
+
+int onnx_read(struct ir_model *m, const uint8_t *bytes, uint64_t size, const struct onnx_limits *limits,
+              struct diag *d)
+{
+    struct onnx_reader r = {.m = m,
+                            .d = d,
+                            .max_depth = limits && limits->max_depth ? limits->max_depth : ONNX_MAX_DEPTH,
+                            .max_nodes = limits && limits->max_nodes ? limits->max_nodes : ONNX_MAX_NODES,
+                            .graph = IR_NONE,
+                            .node = IR_NONE};
+    m->format = IR_ONNX;
+    m->bytes = bytes;
+    m->size = size;
+    m->source = &onnx_source;
+    m->free_reader = free_arrays;
+    if (!m->shapes)
+        return diag_error(d, IR_EMEM, "out of memory");
+    names_init(&r.op_index);
+    int rc = check_model(&r);
+    if (rc == 0)
+        rc = read_model(&r);
+    if (rc == 0) {
+        sort_spans(m->data, m->n_data);
+        sort_spans(m->external, m->n_external);
+    }
+    free_scratch(&r);
+    return rc;
+}

@@ -1,0 +1,208 @@
+/* What the files of the ONNX reader share; nobody else includes this.
+ *
+ *     onnx_read.c    the model's own fields, and the order of things
+ *     onnx_graph.c   graphs and functions: definitions, types, initializers
+ *     onnx_node.c    nodes: operands as names, operators, nested graphs
+ *     onnx_scope.c   operands' names → values
+ *     onnx_tensor.c  tensors: header, where the data lie, small integer contents
+ *     onnx_type.c    types of graph inputs, outputs and value_info
+ *     onnx_source.c  attributes, metadata and constants on demand
+ *     onnx_report.c  memory and messages
+ *     onnx_guess.c   what a file that is no model may be */
+#ifndef SACTAG_SCHEMA_ONNX_READER_H
+#define SACTAG_SCHEMA_ONNX_READER_H
+
+#include "schema/onnx_fields.h"
+#include "schema/onnx_read.h"
+#include "schema/wire.h"
+
+/* What is known of a graph while reading. */
+struct onnx_graph {
+    uint32_t first_seg, last_seg; /* its occurrences, chained by seg_next */
+    uint32_t first_child, n_children;
+    uint32_t first_value, n_values; /* definitions */
+    uint32_t undo;                  /* onnx_scope.c: height of the undo list when it was entered */
+    uint32_t next_child;            /* onnx_scope.c */
+};
+
+struct onnx_undo {
+    uint32_t name, value;
+};
+
+struct onnx_reader {
+    struct ir_model *m;
+    struct diag *d;
+    uint32_t max_depth;
+    uint64_t max_nodes;
+
+    /* Where we are, for messages. */
+    uint32_t graph;     /* IR_NONE: at the model's level */
+    uint32_t node;      /* node being read, or IR_NONE */
+    const uint8_t *bad; /* where the walker stopped */
+
+    /* Room in the model's arrays. */
+    size_t cap_graphs, cap_nodes, cap_values, cap_operands, cap_params, cap_ops, cap_segs, cap_opsets,
+        cap_meta, cap_data, cap_external;
+    size_t names_charged;
+
+    struct onnx_graph *graphs; /* beside m->graphs */
+    size_t cap_tmp_graphs;
+    uint32_t *seg_next; /* beside m->segs */
+    size_t cap_seg_next;
+    uint32_t n_functions;
+
+    uint32_t *bind; /* name id → value. While graphs are walked: the last definition of that name. */
+    size_t cap_bind;
+    uint32_t n_bind;
+
+    struct names op_index; /* key of an operator → op id */
+    char *op_key;          /* scratch */
+    size_t cap_op_key;
+
+    /* Of the graph being walked. */
+    uint32_t *inputs, n_inputs;
+    size_t cap_inputs;
+    uint32_t *outputs, n_outputs; /* name ids */
+    size_t cap_outputs;
+    struct str *attrs;
+    uint32_t n_attrs;
+    size_t cap_attrs;
+    struct str *infos; /* ValueInfoProtos of names not defined so far */
+    uint32_t n_infos;
+    size_t cap_infos;
+
+    /* Of the node being walked. */
+    uint32_t *outs, n_outs; /* name ids */
+    size_t cap_outs;
+    uint32_t last_body, node_seg;
+
+    struct onnx_undo *undo;
+    uint32_t n_undo;
+    size_t cap_undo;
+
+    struct str *todo; /* graphs to be searched for tensors only */
+    uint32_t n_todo;
+    size_t cap_todo;
+};
+
+/* Room for `need` elements; 0 or a negative ir_err (reported). What it takes is charged to the model's memory
+ * limit. */
+int onnx_room_more(struct onnx_reader *r, void *array_ptr, size_t *cap, size_t need, size_t elem_size);
+
+static inline int onnx_room(struct onnx_reader *r, void *array_ptr, size_t *cap, size_t need,
+                            size_t elem_size)
+{
+    return need <= *cap ? 0 : onnx_room_more(r, array_ptr, cap, need, elem_size);
+}
+
+/* Reports, with the place, that bytes are malformed (an enum wire_error; r->bad says where), that memory ran
+ * out or its limit is reached, or what the format says. Return the ir_err. */
+int onnx_malformed(struct onnx_reader *r, int wire_error);
+int onnx_no_memory(struct onnx_reader *r);
+int onnx_fail(struct onnx_reader *r, const uint8_t *at, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* ---- onnx_graph.c */
+
+int onnx_read_graph(struct onnx_reader *r, uint32_t graph);
+
+/* The id of a name, IR_NONE for the empty one. */
+int onnx_intern(struct onnx_reader *r, uint32_t *id, struct str name);
+
+/* Defines a name in the graph being read; an error when it is defined there already. */
+int onnx_define(struct onnx_reader *r, uint32_t *value, struct ir_value v);
+
+int onnx_new_value(struct onnx_reader *r, uint32_t *value, struct ir_value v);
+
+static inline struct ir_span onnx_span(const struct ir_model *m, struct str s)
+{
+    return (struct ir_span){(uint64_t)((const uint8_t *)s.s - m->bytes), s.n};
+}
+
+static inline struct wire onnx_wire(struct str s)
+{
+    return wire_over((const uint8_t *)s.s, s.n);
+}
+
+static inline struct str onnx_at(const struct ir_model *m, struct ir_span span)
+{
+    return (struct str){(const char *)m->bytes + span.off, (size_t)span.len};
+}
+
+/* ---- onnx_node.c */
+
+int onnx_read_node(struct onnx_reader *r, struct str body, uint32_t seg);
+int onnx_intern_op(struct onnx_reader *r, uint32_t *id, struct ir_op op);
+int onnx_new_graph(struct onnx_reader *r, uint32_t *id, struct ir_graph g);
+/* One more occurrence of a graph: a segment inside segment `parent`. */
+int onnx_new_occurrence(struct onnx_reader *r, uint32_t graph, struct str body, uint32_t parent);
+
+/* ---- onnx_tensor.c. The walkers return 0 or an enum wire_error with *bad set, unless said otherwise. */
+
+struct onnx_tensor {
+    struct str name;
+    uint32_t rank; /* may pass IR_RANK_MAX: then dims holds the first ones only */
+    bool negative; /* a dimension below 0 */
+    bool external;
+    bool has_data; /* a data field that is not empty */
+    int64_t dims[IR_RANK_MAX];
+    int64_t dtype;       /* TensorProto.DataType as it stands there */
+    struct ir_span data; /* the last data field */
+    uint64_t bytes;      /* in all data fields; of external data, their length */
+};
+
+void onnx_tensor_init(struct onnx_tensor *t);
+/* Adds what a TensorProto says: called once for each occurrence when occurrences merge. */
+int onnx_tensor_walk(struct onnx_tensor *t, const struct ir_model *m, struct str body, const uint8_t **bad);
+/* dtype as an ir_value has it. */
+uint8_t onnx_tensor_dtype(const struct onnx_tensor *t);
+/* Shape id, IR_NONE when memory is exhausted. */
+uint32_t onnx_tensor_shape(const struct onnx_tensor *t, struct ir_model *m);
+
+/* Elements of a tensor of integer type, occurrence by occurrence. */
+struct onnx_elements {
+    int64_t v[IR_INTS_MAX];
+    uint32_t n;
+    bool too_many;
+    struct str raw;
+    bool has_raw;
+};
+int onnx_elements_walk(struct onnx_elements *e, const struct onnx_tensor *t, struct str body,
+                       const uint8_t **bad);
+/* Are they complete: as many as the shape says? Decodes raw_data. */
+bool onnx_elements_done(struct onnx_elements *e, const struct onnx_tensor *t);
+
+/* While reading: walks the tensor, and records its data fields and whether they are external. 0 or a negative
+ * ir_err (reported), as the three below. */
+int onnx_tensor_record(struct onnx_reader *r, struct onnx_tensor *t, struct str body);
+/* A sparse tensor: t becomes the values' name and type with the dense dims. */
+int onnx_sparse_record(struct onnx_reader *r, struct onnx_tensor *t, struct str body);
+/* Tensors in a graph that is not read (training_info, defaults of a function's attributes). */
+int onnx_graph_tensors(struct onnx_reader *r, struct str graph);
+int onnx_attr_tensors(struct onnx_reader *r, struct str attr);
+
+/* ---- onnx_type.c */
+
+struct onnx_info {
+    struct str name;
+    uint32_t kind; /* field number of TypeProto's oneof that is set last, 0 = none */
+    int64_t dtype;
+    bool has_shape;
+    uint32_t rank; /* may pass IR_RANK_MAX */
+    int64_t dims[IR_RANK_MAX];
+};
+/* A ValueInfoProto. 0 or an enum wire_error with *bad set. */
+int onnx_info_walk(struct onnx_info *info, struct str body, const uint8_t **bad);
+
+/* ---- onnx_scope.c: 0 or a negative ir_err (reported). */
+int onnx_resolve(struct onnx_reader *r);
+
+/* ---- onnx_source.c */
+extern const struct ir_source onnx_source;
+/* Key and value of a StringStringEntryProto. */
+int onnx_entry_walk(struct str *key, struct str *value, struct str body, const uint8_t **bad);
+
+/* ---- onnx_guess.c: "a gzip file", or NULL. */
+const char *onnx_guess(const uint8_t *bytes, uint64_t size);
+
+#endif

@@ -1,0 +1,259 @@
+/* Decoding on demand: what passes ask of a node or a parameter. */
+#include "schema/onnx_reader.h"
+
+int onnx_entry_walk(struct str *key, struct str *value, struct str body, const uint8_t **bad)
+{
+    struct wire w = onnx_wire(body);
+    struct wire_field f;
+    int rc;
+    *key = *value = (struct str){0};
+    while ((rc = wire_next(&w, &f)) == 1) {
+        if (wire_is_len(&f, ONNX_ENTRY_KEY))
+            *key = wire_str(&f);
+        else if (wire_is_len(&f, ONNX_ENTRY_VALUE))
+            *value = wire_str(&f);
+    }
+    *bad = w.at;
+    return rc;
+}
+
+/* Reports that a node's record is malformed inside. */
+static int bad_node(struct ir_model *m, uint32_t node, const char *field, int error, const uint8_t *bad)
+{
+    struct str name = m->nodes[node].name;
+    uint64_t offset = bad ? (uint64_t)(bad - m->bytes) : m->nodes[node].span.off;
+    return diag_error_at(m->diag, IR_EINPUT, NULL, field, offset, "node %u '%.*s': %s",
+                         ir_node_index(m, node), STR_ARG(name), wire_error_text(error));
+}
+
+/* ---- attributes */
+
+/* The scalar and text fields of an AttributeProto, and which others are there. */
+struct attr_fields {
+    struct str name, s, ref;
+    int64_t i, type;
+    double f;
+    uint32_t seen; /* bit n: field n */
+};
+
+static double float_of(uint64_t bits)
+{
+    uint32_t u = (uint32_t)bits;
+    float f;
+    memcpy(&f, &u, sizeof f);
+    return (double)f;
+}
+
+static int attr_fields_walk(struct attr_fields *a, struct str body, const uint8_t **bad)
+{
+    struct wire w = onnx_wire(body);
+    struct wire_field f;
+    int rc;
+    *a = (struct attr_fields){0};
+    while ((rc = wire_next(&w, &f)) == 1) {
+        if (f.number < 32)
+            a->seen |= UINT32_C(1) << f.number;
+        if (f.type == WIRE_LEN && f.number == ONNX_ATTR_NAME)
+            a->name = wire_str(&f);
+        else if (f.type == WIRE_LEN && f.number == ONNX_ATTR_S)
+            a->s = wire_str(&f);
+        else if (f.type == WIRE_LEN && f.number == ONNX_ATTR_REF_ATTR_NAME)
+            a->ref = wire_str(&f);
+        else if (f.type == WIRE_VARINT && f.number == ONNX_ATTR_I)
+            a->i = (int64_t)f.value;
+        else if (f.type == WIRE_VARINT && f.number == ONNX_ATTR_TYPE)
+            a->type = (int32_t)f.value;
+        else if (f.type == WIRE_I32 && f.number == ONNX_ATTR_F)
+            a->f = float_of(f.value);
+    }
+    *bad = w.at;
+    return rc;
+}
+
+/* By `type` when it is set, else by the field that is there (IR version 1 had no `type`). */
+static enum ir_attr_kind attr_kind(const struct attr_fields *a)
+{
+    static const struct {
+        int64_t type;
+        uint32_t field;
+        enum ir_attr_kind kind;
+    } table[] = {
+        {1, ONNX_ATTR_F, IR_ATTR_FLOAT},       {2, ONNX_ATTR_I, IR_ATTR_INT},
+        {3, ONNX_ATTR_S, IR_ATTR_STR},         {4, ONNX_ATTR_T, IR_ATTR_TENSOR},
+        {5, ONNX_ATTR_G, IR_ATTR_GRAPH},       {7, ONNX_ATTR_INTS, IR_ATTR_INTS},
+        {10, ONNX_ATTR_GRAPHS, IR_ATTR_GRAPH},
+    };
+    if (a->ref.n)
+        return IR_ATTR_REF;
+    for (size_t k = 0; k < sizeof table / sizeof *table; k++)
+        if (a->type ? a->type == table[k].type : (a->seen >> table[k].field & 1) != 0)
+            return table[k].kind;
+    return IR_ATTR_OTHER;
+}
+
+static int attr_ints(struct ir_attr *out, struct str body, const uint8_t **bad)
+{
+    struct wire w = onnx_wire(body);
+    struct wire_field f;
+    int rc;
+    out->ints_known = true;
+    while ((rc = wire_next(&w, &f)) == 1) {
+        if (f.number != ONNX_ATTR_INTS)
+            continue;
+        struct wire_ints it = wire_ints(&f);
+        uint64_t v;
+        *bad = f.start;
+        while ((rc = wire_ints_next(&it, &v)) == 1 && out->n_ints < IR_INTS_MAX)
+            out->ints[out->n_ints++] = (int64_t)v;
+        if (rc < 0)
+            return rc;
+        if (rc == 1) { /* one more than there is room for */
+            out->ints_known = false;
+            return 0;
+        }
+    }
+    *bad = w.at;
+    return rc;
+}
+
+/* Header and small integer contents of the attribute's tensor, whose occurrences merge. 0, an enum
+ * wire_error, or IR_EMEM + *memory. */
+static int attr_tensor(struct ir_model *m, struct ir_attr *out, struct str body, bool *memory,
+                       const uint8_t **bad)
+{
+    struct onnx_tensor t;
+    struct onnx_elements e = {.n = 0};
+    struct wire_field f;
+    int rc = 0;
+    onnx_tensor_init(&t);
+    for (int pass = 0; pass < 2; pass++) { /* elements are read once the type is known */
+        struct wire w = onnx_wire(body);
+        while ((rc = wire_next(&w, &f)) == 1) {
+            if (!wire_is_len(&f, ONNX_ATTR_T))
+                continue;
+            rc = pass ? onnx_elements_walk(&e, &t, wire_str(&f), bad)
+                      : onnx_tensor_walk(&t, m, wire_str(&f), bad);
+            if (rc)
+                return rc;
+        }
+    }
+    out->dtype = onnx_tensor_dtype(&t);
+    out->shape = onnx_tensor_shape(&t, m);
+    if (out->shape == IR_NONE) {
+        *memory = true;
+        return 0;
+    }
+    out->ints_known = onnx_elements_done(&e, &t);
+    out->n_ints = out->ints_known ? e.n : 0;
+    memcpy(out->ints, e.v, out->n_ints * sizeof *e.v);
+    return 0;
+}
+
+static void attr_init(struct ir_attr *out)
+{
+    out->kind = IR_ATTR_OTHER;
+    out->i = 0;
+    out->f = 0;
+    out->s = (struct str){0};
+    out->n_ints = 0;
+    out->ints_known = false;
+    out->shape = IR_SHAPE_UNKNOWN;
+    out->dtype = 0;
+}
+
+static int attr_decode(struct ir_model *m, uint32_t node, struct ir_attr *out, struct str body)
+{
+    struct attr_fields a;
+    const uint8_t *bad = NULL;
+    bool memory = false;
+    attr_init(out);
+    int rc = attr_fields_walk(&a, body, &bad);
+    if (rc == 0) {
+        out->kind = attr_kind(&a);
+        out->i = a.i;
+        out->f = a.f;
+        out->s = out->kind == IR_ATTR_REF ? a.ref : a.s;
+        if (out->kind == IR_ATTR_INTS)
+            rc = attr_ints(out, body, &bad);
+        else if (out->kind == IR_ATTR_TENSOR)
+            rc = attr_tensor(m, out, body, &memory, &bad);
+    }
+    if (memory)
+        return diag_error(m->diag, IR_EMEM, "out of memory");
+    return rc ? bad_node(m, node, "attribute", rc, bad) : 1;
+}
+
+static int source_attr(struct ir_model *m, uint32_t node, const char *name, struct ir_attr *out)
+{
+    struct wire w = onnx_wire(onnx_at(m, m->nodes[node].span));
+    struct wire_field f;
+    struct str last = {0};
+    struct str wanted = str_of(name);
+    const uint8_t *bad = NULL;
+    int rc;
+    while ((rc = wire_next(&w, &f)) == 1) {
+        struct attr_fields a;
+        if (!wire_is_len(&f, ONNX_NODE_ATTRIBUTE))
+            continue;
+        int error = attr_fields_walk(&a, wire_str(&f), &bad);
+        if (error)
+            return bad_node(m, node, "attribute", error, bad);
+        if (str_eq(a.name, wanted))
+            last = wire_str(&f);
+    }
+    if (rc)
+        return bad_node(m, node, NULL, rc, w.at);
+    return last.s ? attr_decode(m, node, out, last) : 0;
+}
+
+/* ---- metadata */
+
+static int source_meta(struct ir_model *m, uint32_t node, const char *key, struct str *out)
+{
+    struct wire w = onnx_wire(onnx_at(m, m->nodes[node].span));
+    struct wire_field f;
+    struct str wanted = str_of(key);
+    int rc, found = 0;
+    while ((rc = wire_next(&w, &f)) == 1) {
+        struct str k, v;
+        const uint8_t *bad = NULL;
+        if (!wire_is_len(&f, ONNX_NODE_METADATA_PROPS))
+            continue;
+        int error = onnx_entry_walk(&k, &v, wire_str(&f), &bad);
+        if (error)
+            return bad_node(m, node, "metadata_props", error, bad);
+        if (str_eq(k, wanted)) {
+            *out = v;
+            found = 1;
+        }
+    }
+    return rc ? bad_node(m, node, NULL, rc, w.at) : found;
+}
+
+/* ---- constants */
+
+static int source_param_ints(struct ir_model *m, uint32_t param, int64_t *out, uint32_t *n)
+{
+    const struct ir_param *p = &m->params[param];
+    struct str body = onnx_at(m, p->span);
+    struct onnx_tensor t;
+    struct onnx_elements e = {.n = 0};
+    const uint8_t *bad = NULL;
+    if (p->sparse || p->external)
+        return 0;
+    onnx_tensor_init(&t);
+    int rc = onnx_tensor_walk(&t, m, body, &bad);
+    if (rc == 0)
+        rc = onnx_elements_walk(&e, &t, body, &bad);
+    if (rc)
+        return diag_error_at(m->diag, IR_EINPUT, NULL, NULL, bad ? (uint64_t)(bad - m->bytes) : p->span.off,
+                             "initializer '%.*s': %s", STR_ARG(t.name), wire_error_text(rc));
+    if (!onnx_elements_done(&e, &t))
+        return 0;
+    memcpy(out, e.v, e.n * sizeof *out);
+    *n = e.n;
+    return 1;
+}
+
+const struct ir_source onnx_source = {
+    .attr = source_attr, .meta = source_meta, .param_ints = source_param_ints};

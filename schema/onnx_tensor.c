@@ -1,0 +1,400 @@
+#include "schema/onnx_reader.h"
+
+void onnx_tensor_init(struct onnx_tensor *t)
+{
+    t->name = (struct str){0};
+    t->rank = 0;
+    t->negative = t->external = t->has_data = false;
+    t->dtype = 0;
+    t->data = (struct ir_span){0};
+    t->bytes = 0;
+}
+
+static int add_dims(struct onnx_tensor *t, const struct wire_field *f)
+{
+    struct wire_ints it = wire_ints(f);
+    uint64_t v;
+    int rc;
+    while ((rc = wire_ints_next(&it, &v)) == 1) {
+        int64_t dim = (int64_t)v;
+        t->negative |= dim < 0;
+        if (t->rank < IR_RANK_MAX)
+            t->dims[t->rank] = dim;
+        if (t->rank < UINT32_MAX)
+            t->rank++;
+    }
+    return rc;
+}
+
+static bool is_data(uint32_t number)
+{
+    switch (number) {
+    case ONNX_TENSOR_FLOAT_DATA:
+    case ONNX_TENSOR_INT32_DATA:
+    case ONNX_TENSOR_STRING_DATA:
+    case ONNX_TENSOR_INT64_DATA:
+    case ONNX_TENSOR_RAW_DATA:
+    case ONNX_TENSOR_DOUBLE_DATA:
+    case ONNX_TENSOR_UINT64_DATA:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static bool is_integer(int64_t dtype)
+{
+    switch (dtype) {
+    case 2:  /* UINT8 */
+    case 3:  /* INT8 */
+    case 4:  /* UINT16 */
+    case 5:  /* INT16 */
+    case 6:  /* INT32 */
+    case 7:  /* INT64 */
+    case 9:  /* BOOL */
+    case 12: /* UINT32 */
+    case 13: /* UINT64 */
+    case 21: /* UINT4 */
+    case 22: /* INT4 */
+    case 25: /* UINT2 */
+    case 26: /* INT2 */
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* A decimal number, or 0 when it is none or too large: external_data says offsets and lengths in text. */
+static uint64_t decimal(struct str s)
+{
+    uint64_t v = 0;
+    for (size_t i = 0; i < s.n; i++) {
+        unsigned digit = (unsigned)(unsigned char)s.s[i] - '0';
+        if (digit > 9 || __builtin_mul_overflow(v, 10, &v) || __builtin_add_overflow(v, digit, &v))
+            return 0;
+    }
+    return v;
+}
+
+static int tensor_field(struct onnx_tensor *t, uint64_t *external_length, const struct ir_model *m,
+                        const struct wire_field *f, const uint8_t **bad)
+{
+    if (f->number == ONNX_TENSOR_DIMS)
+        return add_dims(t, f);
+    if (wire_is_varint(f, ONNX_TENSOR_DATA_TYPE))
+        t->dtype = (int32_t)f->value;
+    else if (wire_is_varint(f, ONNX_TENSOR_DATA_LOCATION))
+        t->external = f->value == 1;
+    if (f->type != WIRE_LEN)
+        return 0;
+    if (is_data(f->number)) {
+        t->data = onnx_span(m, wire_str(f));
+        t->bytes += f->len;
+        t->has_data |= f->len > 0;
+    } else if (f->number == ONNX_TENSOR_NAME) {
+        t->name = wire_str(f);
+    } else if (f->number == ONNX_TENSOR_EXTERNAL_DATA) {
+        struct str key, value;
+        int rc = onnx_entry_walk(&key, &value, wire_str(f), bad);
+        if (rc == 0 && str_is(key, "length"))
+            *external_length = decimal(value);
+        return rc;
+    }
+    return 0;
+}
+
+int onnx_tensor_walk(struct onnx_tensor *t, const struct ir_model *m, struct str body, const uint8_t **bad)
+{
+    struct wire w = onnx_wire(body);
+    struct wire_field f;
+    uint64_t external_length = 0;
+    int rc;
+    while ((rc = wire_next(&w, &f)) == 1) {
+        *bad = f.start;
+        int error = tensor_field(t, &external_length, m, &f, bad);
+        if (error)
+            return error;
+    }
+    *bad = w.at;
+    if (t->external)
+        t->bytes = external_length;
+    return rc;
+}
+
+uint8_t onnx_tensor_dtype(const struct onnx_tensor *t)
+{
+    return t->dtype > 0 && t->dtype <= UINT8_MAX ? (uint8_t)t->dtype : 0;
+}
+
+uint32_t onnx_tensor_shape(const struct onnx_tensor *t, struct ir_model *m)
+{
+    return t->rank > IR_RANK_MAX ? IR_SHAPE_UNKNOWN : ir_shape_intern(m, t->rank, t->dims);
+}
+
+/* ---- elements */
+
+/* Size of an element in raw_data, and the list that holds elements otherwise; 0 = not a type that is read. */
+static unsigned element_size(int64_t dtype, uint32_t *list)
+{
+    *list = ONNX_TENSOR_INT32_DATA;
+    switch (dtype) {
+    case 2:
+    case 3:
+    case 9:
+        return 1;
+    case 4:
+    case 5:
+        return 2;
+    case 6:
+        return 4;
+    case 7:
+        *list = ONNX_TENSOR_INT64_DATA;
+        return 8;
+    case 12:
+        *list = ONNX_TENSOR_UINT64_DATA;
+        return 4;
+    case 13:
+        *list = ONNX_TENSOR_UINT64_DATA;
+        return 8;
+    default:
+        return 0;
+    }
+}
+
+static int add_elements(struct onnx_elements *e, const struct wire_field *f)
+{
+    struct wire_ints it = wire_ints(f);
+    uint64_t v;
+    int rc;
+    while ((rc = wire_ints_next(&it, &v)) == 1) {
+        if (e->n == IR_INTS_MAX) {
+            e->too_many = true;
+            return 0;
+        }
+        e->v[e->n++] = (int64_t)v;
+    }
+    return rc;
+}
+
+int onnx_elements_walk(struct onnx_elements *e, const struct onnx_tensor *t, struct str body,
+                       const uint8_t **bad)
+{
+    uint32_t list;
+    struct wire w = onnx_wire(body);
+    struct wire_field f;
+    int rc;
+    if (!element_size(t->dtype, &list))
+        return 0;
+    while ((rc = wire_next(&w, &f)) == 1) {
+        if (f.number == list) {
+            *bad = f.start;
+            int error = add_elements(e, &f);
+            if (error)
+                return error;
+        } else if (wire_is_len(&f, ONNX_TENSOR_RAW_DATA)) {
+            e->raw = wire_str(&f);
+            e->has_raw = true;
+        }
+    }
+    *bad = w.at;
+    return rc;
+}
+
+static bool is_signed(int64_t dtype)
+{
+    return dtype == 3 || dtype == 5 || dtype == 6 || dtype == 7;
+}
+
+static int64_t raw_element(const unsigned char *p, unsigned size, bool sign)
+{
+    uint64_t v = 0;
+    for (unsigned i = 0; i < size; i++)
+        v |= (uint64_t)p[i] << (8 * i);
+    if (sign && size < 8 && v >> (8 * size - 1))
+        v |= UINT64_MAX << (8 * size);
+    return (int64_t)v;
+}
+
+/* Number of elements that the dims say, IR_INTS_MAX + 1 for more than that. */
+static uint32_t count_elements(const struct onnx_tensor *t)
+{
+    uint64_t n = 1;
+    if (t->rank > IR_RANK_MAX || t->negative)
+        return IR_INTS_MAX + 1;
+    for (uint32_t i = 0; i < t->rank; i++)
+        if (t->dims[i] == 0)
+            return 0;
+    for (uint32_t i = 0; i < t->rank; i++) {
+        n *= (uint64_t)t->dims[i] > IR_INTS_MAX ? IR_INTS_MAX + 1 : (uint64_t)t->dims[i];
+        if (n > IR_INTS_MAX)
+            return IR_INTS_MAX + 1;
+    }
+    return (uint32_t)n;
+}
+
+bool onnx_elements_done(struct onnx_elements *e, const struct onnx_tensor *t)
+{
+    uint32_t list, n = count_elements(t);
+    unsigned size = element_size(t->dtype, &list);
+    if (!size || t->external || n > IR_INTS_MAX)
+        return false;
+    if (!e->has_raw)
+        return !e->too_many && e->n == n;
+    if (e->n || e->raw.n != (size_t)n * size)
+        return false;
+    for (; e->n < n; e->n++)
+        e->v[e->n] =
+            raw_element((const unsigned char *)e->raw.s + (size_t)e->n * size, size, is_signed(t->dtype));
+    return true;
+}
+
+/* ---- recording */
+
+static int record_data(struct onnx_reader *r, const struct onnx_tensor *t, struct str body)
+{
+    struct ir_model *m = r->m;
+    struct wire w = onnx_wire(body);
+    struct wire_field f;
+    bool integer = is_integer(t->dtype);
+    while (wire_next(&w, &f) == 1) {
+        if (f.type != WIRE_LEN || !is_data(f.number) || f.len == 0 || (integer && f.len <= ONNX_SMALL_INTS))
+            continue;
+        int rc = onnx_room(r, &m->data, &r->cap_data, m->n_data + 1, sizeof *m->data);
+        if (rc)
+            return rc;
+        m->data[m->n_data++] = onnx_span(m, wire_str(&f));
+    }
+    return 0;
+}
+
+int onnx_tensor_record(struct onnx_reader *r, struct onnx_tensor *t, struct str body)
+{
+    struct ir_model *m = r->m;
+    onnx_tensor_init(t);
+    int rc = onnx_tensor_walk(t, m, body, &r->bad);
+    if (rc)
+        return onnx_malformed(r, rc);
+    if (t->external) {
+        rc = onnx_room(r, &m->external, &r->cap_external, (size_t)m->n_external + 1, sizeof *m->external);
+        if (rc)
+            return rc;
+        m->external[m->n_external++] = onnx_span(m, body);
+    }
+    return t->has_data ? record_data(r, t, body) : 0;
+}
+
+int onnx_sparse_record(struct onnx_reader *r, struct onnx_tensor *t, struct str body)
+{
+    struct wire w = onnx_wire(body);
+    struct wire_field f;
+    struct onnx_tensor part, dense;
+    int rc;
+    onnx_tensor_init(t);
+    onnx_tensor_init(&dense);
+    while ((rc = wire_next(&w, &f)) == 1) {
+        r->bad = f.start;
+        if (f.number == ONNX_SPARSE_DIMS && (rc = add_dims(&dense, &f)) != 0)
+            return onnx_malformed(r, rc);
+        if (f.type != WIRE_LEN || (f.number != ONNX_SPARSE_VALUES && f.number != ONNX_SPARSE_INDICES))
+            continue;
+        if ((rc = onnx_tensor_record(r, &part, wire_str(&f))) != 0)
+            return rc;
+        if (f.number == ONNX_SPARSE_VALUES)
+            *t = part;
+    }
+    if (rc) {
+        r->bad = w.at;
+        return onnx_malformed(r, rc);
+    }
+    t->rank = dense.rank;
+    t->negative = dense.negative;
+    for (uint32_t i = 0; i < dense.rank && i < IR_RANK_MAX; i++)
+        t->dims[i] = dense.dims[i];
+    return 0;
+}
+
+/* ---- graphs that are searched for tensors only */
+
+static int later(struct onnx_reader *r, struct str graph)
+{
+    int rc = onnx_room(r, &r->todo, &r->cap_todo, (size_t)r->n_todo + 1, sizeof *r->todo);
+    if (rc == 0)
+        r->todo[r->n_todo++] = graph;
+    return rc;
+}
+
+int onnx_attr_tensors(struct onnx_reader *r, struct str attr)
+{
+    struct wire w = onnx_wire(attr);
+    struct wire_field f;
+    struct onnx_tensor t;
+    int rc;
+    while ((rc = wire_next(&w, &f)) == 1) {
+        if (f.type != WIRE_LEN)
+            continue;
+        int error = 0;
+        switch (f.number) {
+        case ONNX_ATTR_T:
+        case ONNX_ATTR_TENSORS:
+            error = onnx_tensor_record(r, &t, wire_str(&f));
+            break;
+        case ONNX_ATTR_SPARSE_TENSOR:
+        case ONNX_ATTR_SPARSE_TENSORS:
+            error = onnx_sparse_record(r, &t, wire_str(&f));
+            break;
+        case ONNX_ATTR_G:
+        case ONNX_ATTR_GRAPHS:
+            error = later(r, wire_str(&f));
+            break;
+        default:
+            break;
+        }
+        if (error)
+            return error;
+    }
+    r->bad = w.at;
+    return rc ? onnx_malformed(r, rc) : 0;
+}
+
+static int node_tensors(struct onnx_reader *r, struct str node)
+{
+    struct wire w = onnx_wire(node);
+    struct wire_field f;
+    int rc;
+    while ((rc = wire_next(&w, &f)) == 1) {
+        int error = wire_is_len(&f, ONNX_NODE_ATTRIBUTE) ? onnx_attr_tensors(r, wire_str(&f)) : 0;
+        if (error)
+            return error;
+    }
+    r->bad = w.at;
+    return rc ? onnx_malformed(r, rc) : 0;
+}
+
+static int one_graph_tensors(struct onnx_reader *r, struct str graph)
+{
+    struct wire w = onnx_wire(graph);
+    struct wire_field f;
+    struct onnx_tensor t;
+    int rc;
+    while ((rc = wire_next(&w, &f)) == 1) {
+        int error = 0;
+        if (wire_is_len(&f, ONNX_GRAPH_NODE))
+            error = node_tensors(r, wire_str(&f));
+        else if (wire_is_len(&f, ONNX_GRAPH_INITIALIZER))
+            error = onnx_tensor_record(r, &t, wire_str(&f));
+        else if (wire_is_len(&f, ONNX_GRAPH_SPARSE_INITIALIZER))
+            error = onnx_sparse_record(r, &t, wire_str(&f));
+        if (error)
+            return error;
+    }
+    r->bad = w.at;
+    return rc ? onnx_malformed(r, rc) : 0;
+}
+
+int onnx_graph_tensors(struct onnx_reader *r, struct str graph)
+{
+    int rc = later(r, graph);
+    while (rc == 0 && r->n_todo)
+        rc = one_graph_tensors(r, r->todo[--r->n_todo]);
+    return rc;
+}
