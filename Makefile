@@ -25,8 +25,8 @@ DEPS_CHECK = libcriterion-dev clang libclang-rt-14-dev llvm clang-format valgrin
 # ---- flags
 
 CFLAGS_release = -O2 -g -D_FORTIFY_SOURCE=2 -fstack-protector-strong
-CFLAGS_debug   = -Og -g3 -DSACTAG_DEBUG
-CFLAGS_asan    = -O1 -g -DSACTAG_DEBUG -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
+CFLAGS_debug   = -Og -g3 -DSACTAG_ARENA_MALLOC
+CFLAGS_asan    = -O1 -g -DSACTAG_ARENA_MALLOC -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
 CFLAGS  ?= $(CFLAGS_$(VARIANT))
 WERROR  ?= -Werror
 WARN     = -Wall -Wextra -Wconversion -Wshadow -Wcast-qual -Wswitch-enum -Wvla -Wformat=2 $(WERROR)
