@@ -7,12 +7,18 @@ static int put(void *ctx, const char *text, size_t n)
     return fwrite(text, 1, n, ctx) == n ? 0 : -1;
 }
 
+/* A file that cannot be written stops a dump, too; that is reported when the file is closed. */
+static int dumped(struct input *in, const struct options *o, FILE *f, int status)
+{
+    return input_done(in, o, ferror(f) ? 0 : status);
+}
+
 static int print(const struct page *p)
 {
     sactag_model *m = p->in->m;
 
     if (p->o->dot)
-        return input_done(p->in, p->o, sactag_dot(m, p->plan, put, p->f, p->in->d));
+        return dumped(p->in, p->o, p->f, sactag_dot(m, p->plan, put, p->f, p->in->d));
     if (p->o->format == FORMAT_TSV)
         return print_plan_tsv(p);
     if (p->o->format == FORMAT_JSON)
@@ -63,7 +69,7 @@ static int run(struct options *o)
     if (!e)
         e = out_open(&out, o);
     if (!e) {
-        e = o->dump_ir ? input_done(&in, o, sactag_dump_ir(in.m, put, out.f, in.d)) : decide(&in, o, &out);
+        e = o->dump_ir ? dumped(&in, o, out.f, sactag_dump_ir(in.m, put, out.f, in.d)) : decide(&in, o, &out);
         e = out_close(&out, o, e);
     }
     input_close(&in);

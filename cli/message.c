@@ -105,36 +105,27 @@ static void say_item(const struct voice *v, const char *file, const struct sacta
     static const char *const label[] = {NULL, "warning", "note", "debug"};
     static const char *const color[] = {"", YELLOW, FAINT, FAINT};
     struct line l = {.n = 0};
-    const char *sep = " (";
 
     add_label(&l, v, file, color[m->level], label[m->level]);
-    add(&l, "%s", m->text);
-    if (m->node) {
-        add(&l, "%snode '%s'", sep, m->node);
-        sep = ", ";
-    }
-    if (m->field) {
-        add(&l, "%sfield %s", sep, m->field);
-        sep = ", ";
-    }
-    if (m->offset != UINT64_MAX) {
-        add(&l, "%soffset %llu", sep, (unsigned long long)m->offset);
-        sep = ", ";
-    }
-    if (strcmp(sep, ", ") == 0)
-        add(&l, ")");
+    if (l.n < sizeof l.text)
+        l.n += sactag_message_text(l.text + l.n, sizeof l.text - l.n, m);
     put_line(&l);
 }
 
-void message_diag(const struct voice *v, const char *file, sactag_diag *d)
+bool message_diag(const struct voice *v, const char *file, sactag_diag *d)
 {
+    bool error = false;
+
     for (size_t i = 0; i < sactag_diag_count(d); i++) {
         struct sactag_message m = sactag_diag_get(d, i);
-        bool wanted = m.level == SACTAG_ERROR || (m.level == SACTAG_DEBUG ? v->verbose : !v->quiet);
-        if (wanted)
+        error |= m.level == SACTAG_ERROR;
+        if (m.level == SACTAG_ERROR || (m.level == SACTAG_DEBUG ? v->verbose : !v->quiet))
             say_item(v, file, &m);
     }
+    if (sactag_diag_dropped(d))
+        message_note(v, file, "%zu more messages were left out", sactag_diag_dropped(d));
     sactag_diag_clear(d);
+    return error;
 }
 
 int message_nomem(const struct voice *v)

@@ -24,8 +24,8 @@ void message_note(const struct voice *v, const char *file, const char *fmt, ...)
 void message_plain(const struct voice *v, const char *file, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Says and clears what the library reported about `file`. */
-void message_diag(const struct voice *v, const char *file, sactag_diag *d);
+/* Says and clears what the library reported about `file`. Was there an error? */
+bool message_diag(const struct voice *v, const char *file, sactag_diag *d);
 
 int message_nomem(const struct voice *v);
 

@@ -85,7 +85,12 @@ size_t sactag_diag_count(const sactag_diag *d);
 /* The i-th message, oldest first; i < count. */
 struct sactag_message sactag_diag_get(const sactag_diag *d, size_t i);
 void sactag_diag_clear(sactag_diag *d);
-/* The first error's text with its place, "" if there is none. */
+/* Messages that were not kept: past a thousand warnings and notes, or for want of memory. */
+size_t sactag_diag_dropped(const sactag_diag *d);
+/* A message with its place, "expected X but found Y (node 'n', offset 12)". Like snprintf: writes at most
+ * `cap` bytes with the NUL, returns the length the whole needs. */
+size_t sactag_message_text(char *out, size_t cap, const struct sactag_message *m);
+/* The first error's text with its place, "" if there is none. Lives until the next call on this diag. */
 const char *sactag_diag_error(const sactag_diag *d);
 
 /* ---- models

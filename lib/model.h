@@ -1,0 +1,55 @@
+/* What stands behind the opaque types of include/sactag.h. */
+#ifndef SACTAG_LIB_MODEL_H
+#define SACTAG_LIB_MODEL_H
+
+#include "ir/ir.h"
+#include "passes/plan.h"
+#include "sactag.h"
+#include "schema/file.h"
+
+#define ERROR_ROOM 4096
+
+struct sactag_diag {
+    struct diag d;
+    char *error; /* ERROR_ROOM bytes for sactag_diag_error() */
+};
+
+/* The status codes of the floors below are those of the public header, so that they are returned as they
+ * are. */
+_Static_assert((int)SACTAG_EUSAGE == (int)IR_EUSAGE && (int)SACTAG_EPOLICY == (int)IR_EPOLICY &&
+                   (int)SACTAG_EINPUT == (int)IR_EINPUT && (int)SACTAG_EIO == (int)IR_EIO &&
+                   (int)SACTAG_EMEM == (int)IR_EMEM,
+               "status codes differ");
+
+struct sactag_model {
+    struct ir_model ir;
+    struct file_in file;  /* the mapping; file.bytes is NULL for a model that was opened from memory */
+    const uint8_t *bytes; /* the whole input: an ONNX file, or the archive of a .pt2 */
+    uint64_t size;
+    uint64_t max_steps;
+    bool verified; /* ir_verify() found nothing wrong */
+};
+
+/* A plan as the API shows it. Rows are shown straight from `plan`; only what has another form there is kept
+ * here, in the plan's arena. */
+struct sactag_plan {
+    struct plan plan;
+    sactag_model *model;           /* borrowed */
+    bool from_tags;                /* made by sactag_read_tags() */
+    struct str *ops;               /* per op id of the model: "domain:Op", empty for ops that no row has */
+    struct sactag_forced **forced; /* per block */
+};
+
+static inline struct diag *diag_of(sactag_diag *d)
+{
+    return d ? &d->d : NULL;
+}
+
+/* From here on what the model decodes on demand reports to `d`. Every entry of the API that takes a model
+ * calls this first. */
+struct diag *model_reports_to(sactag_model *m, sactag_diag *d);
+
+/* Fills `ops` and `forced` of a plan whose `plan` is made. 0 or IR_EMEM (reported). */
+int plan_prepare(sactag_plan *p, struct diag *d);
+
+#endif

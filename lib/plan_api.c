@@ -1,0 +1,349 @@
+/* Plans of the public API: options made complete, the passes run, their plan shown. */
+#include "lib/model.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void sactag_options_init(struct sactag_options *o)
+{
+    memset(o, 0, sizeof *o);
+}
+
+const char *sactag_policy_name(enum sactag_policy p)
+{
+    static const char *const names[] = {"none", "save", "recompute"};
+    return (unsigned)p < 3 ? names[p] : "?";
+}
+
+const char *sactag_evidence_name(enum sactag_evidence e)
+{
+    static const char *const names[] = {"-", "param", "metadata", "scope", "bias", "neighbour"};
+    return (unsigned)e < 6 ? names[e] : "?";
+}
+
+/* ---- options ---- */
+
+static int nomem(struct diag *d)
+{
+    return diag_error(d, IR_EMEM, "out of memory");
+}
+
+static int copy_strings(struct str **out, uint32_t *n_out, const char *const *list, size_t n,
+                        const char *what, struct arena *a, struct diag *d)
+{
+    if (n > UINT32_MAX)
+        return diag_error(d, IR_EUSAGE, "too many %ss", what);
+    *out = arena_alloc(a, n ? n : 1, sizeof **out);
+    if (!*out)
+        return nomem(d);
+    for (size_t i = 0; i < n; i++) {
+        if (!list[i] || !list[i][0])
+            return diag_error(d, IR_EUSAGE, "expected %s but found an empty string", what);
+        (*out)[i] = str_of(list[i]);
+    }
+    *n_out = (uint32_t)n;
+    return 0;
+}
+
+/* Dotted names: no segment is empty. */
+static int check_pattern(struct str p, struct diag *d)
+{
+    if (p.s[0] == '.' || p.s[p.n - 1] == '.' || str_find(p, STR_LIT("..")) >= 0)
+        return diag_error(d, IR_EUSAGE, "block pattern '%.*s' has an empty segment", STR_ARG(p));
+    return 0;
+}
+
+static int take_blocks(struct policy_options *out, const struct sactag_options *o, struct arena *a,
+                       struct diag *d)
+{
+    int e = copy_strings(&out->blocks, &out->n_blocks, o->blocks, o->n_blocks, "block pattern", a, d);
+
+    for (uint32_t i = 0; !e && i < out->n_blocks; i++) {
+        bool whole = str_is(out->blocks[i], "whole");
+        if ((whole || str_is(out->blocks[i], "auto")) && out->n_blocks > 1)
+            return diag_error(d, IR_EUSAGE, "blocks: '%.*s' cannot be combined with other patterns",
+                              STR_ARG(out->blocks[i]));
+        out->whole = whole;
+        e = check_pattern(out->blocks[i], d);
+    }
+    if (!e && out->n_blocks == 1 && (out->whole || str_is(out->blocks[0], "auto")))
+        out->n_blocks = 0;
+    return e;
+}
+
+static int take_shapes(struct policy_options *out, const struct sactag_options *o, struct arena *a,
+                       struct diag *d)
+{
+    if (o->n_force_shapes > UINT32_MAX)
+        return diag_error(d, IR_EUSAGE, "too many forced shapes");
+    out->force = arena_alloc(a, o->n_force_shapes ? o->n_force_shapes : 1, sizeof *out->force);
+    if (!out->force)
+        return nomem(d);
+    out->n_force = (uint32_t)o->n_force_shapes;
+    for (size_t i = 0; i < o->n_force_shapes; i++) {
+        struct sactag_shape s = o->force_shapes[i];
+        if (s.k < 1 || s.n < 1)
+            return diag_error(d, IR_EUSAGE, "forced shape %lldx%lld: both must be at least 1", (long long)s.k,
+                              (long long)s.n);
+        out->force[i] = (struct mm_shape){s.k, s.n};
+    }
+    return 0;
+}
+
+static int check_choices(const struct sactag_options *o, struct diag *d)
+{
+    if ((unsigned)o->match > SACTAG_MATCH_GLOB)
+        return diag_error(d, IR_EUSAGE, "match: %d is not a choice", (int)o->match);
+    if ((unsigned)o->mm_rule > SACTAG_MM_TORCH)
+        return diag_error(d, IR_EUSAGE, "mm_rule: %d is not a choice", (int)o->mm_rule);
+    if ((unsigned)o->profile > SACTAG_PROFILE_TITAN)
+        return diag_error(d, IR_EUSAGE, "profile: %d is not a choice", (int)o->profile);
+    if ((unsigned)o->order > SACTAG_ORDER_FILE)
+        return diag_error(d, IR_EUSAGE, "order: %d is not a choice", (int)o->order);
+    return 0;
+}
+
+static enum match resolve_match(const struct sactag_options *o)
+{
+    if (o->match == SACTAG_MATCH_GLOB)
+        return MATCH_GLOB;
+    if (o->match == SACTAG_MATCH_SUBSTRING)
+        return MATCH_SUBSTRING;
+    if (o->match == SACTAG_MATCH_DEFAULT && o->profile == SACTAG_PROFILE_TITAN)
+        return MATCH_SUBSTRING;
+    return MATCH_EXACT;
+}
+
+static enum mm_rule resolve_rule(const struct sactag_options *o, const sactag_model *m)
+{
+    if (o->mm_rule == SACTAG_MM_DEFAULT)
+        return m->ir.format == IR_PT2 || o->profile == SACTAG_PROFILE_TITAN ? MM_TORCH : MM_ONNX;
+    return o->mm_rule == SACTAG_MM_TORCH ? MM_TORCH : MM_ONNX;
+}
+
+/* The options with all defaults chosen; lists in the arena, text borrowed from `o`. */
+static int resolve(struct policy_options *out, const struct sactag_options *o, const sactag_model *m,
+                   struct arena *a, struct diag *d)
+{
+    int e = check_choices(o, d);
+
+    memset(out, 0, sizeof *out);
+    out->match = resolve_match(o);
+    out->rule = resolve_rule(o, m);
+    out->titan = o->profile == SACTAG_PROFILE_TITAN;
+    out->file_order = o->order == SACTAG_ORDER_FILE;
+    out->strict = o->strict;
+    out->specialize = o->specialize;
+    out->max_steps = m->max_steps;
+    if (!e)
+        e = copy_strings(&out->fqns, &out->n_fqns, o->fqns, o->n_fqns, "FQN", a, d);
+    if (!e)
+        e = copy_strings(&out->mm_ops, &out->n_mm_ops, o->mm_ops, o->n_mm_ops, "mm operator", a, d);
+    if (!e)
+        e = take_blocks(out, o, a, d);
+    if (!e)
+        e = take_shapes(out, o, a, d);
+    return e;
+}
+
+/* ---- deciding ---- */
+
+static int verify(sactag_model *m, struct diag *d)
+{
+    int e = m->verified ? 0 : ir_verify(&m->ir, d);
+
+    m->verified = e == 0;
+    return e;
+}
+
+static int decide(sactag_plan *p, sactag_model *m, const struct sactag_options *o, struct diag *d)
+{
+    struct policy_options options;
+    struct arena lists;
+
+    arena_init(&lists, 0);
+    int e = resolve(&options, o, m, &lists, d);
+    if (!e)
+        e = verify(m, d);
+    if (!e)
+        e = plan_make(&p->plan, &m->ir, &options, d);
+    if (!e)
+        e = plan_prepare(p, d);
+    arena_free(&lists);
+    return e;
+}
+
+int sactag_decide(sactag_plan **out, sactag_model *m, const struct sactag_options *o, sactag_diag *d)
+{
+    struct diag *diag = model_reports_to(m, d);
+    sactag_plan *p = calloc(1, sizeof *p);
+
+    *out = NULL;
+    if (!p)
+        return nomem(diag);
+    p->model = m;
+    int e = decide(p, m, o, diag);
+    m->ir.diag = NULL;
+    if (e)
+        sactag_plan_free(p);
+    else
+        *out = p;
+    return e;
+}
+
+void sactag_plan_free(sactag_plan *p)
+{
+    if (!p)
+        return;
+    plan_free(&p->plan);
+    free(p);
+}
+
+/* ---- what the API shows in another form ---- */
+
+static int prepare_ops(sactag_plan *p, struct diag *d)
+{
+    const struct ir_model *m = &p->model->ir;
+
+    p->ops = arena_alloc(&p->plan.arena, (size_t)m->n_ops + 1, sizeof *p->ops);
+    if (!p->ops)
+        return nomem(d);
+    for (uint32_t i = 0; i < p->plan.n_rows; i++) {
+        uint32_t id = m->nodes[p->plan.rows[i].node].op;
+        const struct ir_op *op = &m->ops[id];
+        if (p->ops[id].s)
+            continue;
+        p->ops[id] = op->type;
+        if (op->domain.n == 0)
+            continue;
+        size_t n = op->domain.n + 1 + op->type.n;
+        char *text = arena_alloc(&p->plan.arena, n + 1, 1);
+        if (!text)
+            return nomem(d);
+        memcpy(text, op->domain.s, op->domain.n);
+        text[op->domain.n] = ':';
+        if (op->type.n)
+            memcpy(text + op->domain.n + 1, op->type.s, op->type.n);
+        p->ops[id] = (struct str){text, n};
+    }
+    return 0;
+}
+
+static struct sactag_text text_of(struct str s)
+{
+    return (struct sactag_text){s.n ? s.s : NULL, s.n};
+}
+
+static int prepare_forced(sactag_plan *p, struct diag *d)
+{
+    p->forced = arena_alloc(&p->plan.arena, (size_t)p->plan.n_blocks + 1, sizeof *p->forced);
+    if (!p->forced)
+        return nomem(d);
+    for (uint32_t b = 0; b < p->plan.n_blocks; b++) {
+        const struct plan_block *block = &p->plan.blocks[b];
+        struct sactag_forced *list = arena_alloc(&p->plan.arena, (size_t)block->n_forced + 1, sizeof *list);
+        if (!list)
+            return nomem(d);
+        for (uint32_t i = 0; i < block->n_forced; i++) {
+            const struct plan_forced *f = &block->forced[i];
+            list[i] = (struct sactag_forced){{f->rhs.k, f->rhs.n}, text_of(f->fqn), text_of(f->also)};
+        }
+        p->forced[b] = list;
+    }
+    return 0;
+}
+
+int plan_prepare(sactag_plan *p, struct diag *d)
+{
+    int e = prepare_ops(p, d);
+    return e ? e : prepare_forced(p, d);
+}
+
+/* ---- getters ---- */
+
+size_t sactag_plan_count(const sactag_plan *p)
+{
+    return p->plan.n_rows;
+}
+
+void sactag_plan_row(const sactag_plan *p, size_t i, struct sactag_row *out)
+{
+    const struct ir_model *m = &p->model->ir;
+    const struct plan_row *r = &p->plan.rows[i];
+    const struct ir_node *n = &m->nodes[r->node];
+    bool inside = r->block != IR_NONE;
+
+    *out = (struct sactag_row){
+        .index = ir_node_index(m, r->node),
+        .graph = text_of(r->graph),
+        .node = text_of(n->name),
+        .output = text_of(ir_value_name(m, ir_node_output(m, n, 0))),
+        .op = text_of(p->ops[n->op]),
+        .block = inside ? text_of(p->plan.blocks[r->block].fqn) : (struct sactag_text){NULL, 0},
+        .block_index = r->block,
+        .call = r->call,
+        .fqn = text_of(r->fqn),
+        .evidence = (enum sactag_evidence)r->evidence,
+        .rhs = {r->rhs.k, r->rhs.n},
+        .policy = (enum sactag_policy)r->policy,
+        .reason = text_of(r->reason),
+    };
+}
+
+size_t sactag_plan_block_count(const sactag_plan *p)
+{
+    return p->plan.n_blocks;
+}
+
+void sactag_plan_block(const sactag_plan *p, size_t i, struct sactag_block *out)
+{
+    const struct plan_block *b = &p->plan.blocks[i];
+
+    *out = (struct sactag_block){
+        .fqn = text_of(b->fqn),
+        .calls = b->calls,
+        .saved = b->saved,
+        .recomputed = b->recomputed,
+        .forced_rows = b->forced_rows,
+        .forced = p->forced[i],
+        .n_forced = b->n_forced,
+    };
+}
+
+size_t sactag_plan_linear_count(const sactag_plan *p)
+{
+    return p->plan.n_linears;
+}
+
+void sactag_plan_linear(const sactag_plan *p, size_t i, struct sactag_linear *out)
+{
+    const struct plan_linear *l = &p->plan.linears[i];
+
+    *out = (struct sactag_linear){
+        .fqn = text_of(l->fqn),
+        .weight = text_of(l->weight),
+        .in = l->in,
+        .out = l->out,
+        .block = l->block != IR_NONE ? text_of(p->plan.blocks[l->block].fqn) : (struct sactag_text){NULL, 0},
+        .evidence = (enum sactag_evidence)l->evidence,
+    };
+}
+
+void sactag_plan_summary(const sactag_plan *p, struct sactag_summary *out)
+{
+    const struct plan *s = &p->plan;
+
+    *out = (struct sactag_summary){
+        .rows = s->n_rows,
+        .saved = s->n_saved,
+        .recomputed = s->n_recomputed,
+        .forced = s->n_forced,
+        .addmm = s->n_addmm,
+        .outside = s->n_outside,
+        .rules_differ = s->n_rules_differ,
+        .assumed = s->n_assumed,
+        .mm_rule = s->options.rule == MM_TORCH ? SACTAG_MM_TORCH : SACTAG_MM_ONNX,
+        .blocks_how = s->blocks_how ? s->blocks_how : "auto",
+    };
+    memcpy(out->evidence, s->n_evidence, sizeof out->evidence);
+}
