@@ -62,7 +62,7 @@ int onnx_define(struct onnx_reader *r, uint32_t *value, struct ir_value v)
     uint32_t before = local(r, v.name);
     struct str name = r->m->names.text[v.name];
     if (before != IR_NONE && name.n)
-        return onnx_fail(r, (const uint8_t *)name.s,
+        return onnx_fail(r, (const uint8_t *)r->here,
                          "expected one definition of '%.*s' but found two: %s, and %s (the graph is not SSA)",
                          STR_ARG(name), kind_text(r->m->values[before].kind), kind_text(v.kind));
     v.graph = r->graph;
@@ -217,7 +217,7 @@ static int read_initializer(struct onnx_reader *r, struct str body, bool sparse)
     if (rc)
         return rc;
     if (t.negative)
-        return onnx_fail(r, (const uint8_t *)body.s, "initializer '%.*s' has a negative dimension",
+        return onnx_fail(r, (const uint8_t *)r->here, "initializer '%.*s' has a negative dimension",
                          STR_ARG(t.name));
     if ((rc = onnx_room(r, &m->params, &r->cap_params, (size_t)m->n_params + 1, sizeof *m->params)) != 0)
         return rc;
@@ -241,6 +241,7 @@ static int read_initializer(struct onnx_reader *r, struct str body, bool sparse)
 static int graph_field(struct onnx_reader *r, const struct wire_field *f, uint32_t seg)
 {
     struct str body = wire_str(f);
+    r->here = body.s;
     switch (f->number) {
     case ONNX_GRAPH_NODE:
         return onnx_read_node(r, body, seg);
@@ -287,6 +288,7 @@ static int function_field(struct onnx_reader *r, struct ir_op *op, const struct 
 {
     struct str body = wire_str(f);
     uint32_t value;
+    r->here = body.s;
     switch (f->number) {
     case ONNX_FUNCTION_NAME:
         op->type = body;
@@ -340,7 +342,7 @@ static int name_function(struct onnx_reader *r, const struct ir_op *op)
         return rc;
     g->name = op->type;
     if (m->ops[g->op].function != IR_NONE)
-        return onnx_fail(r, NULL, "expected one definition of function '%.*s' but found two",
+        return onnx_fail(r, (const uint8_t *)op->type.s, "expected one definition of function '%.*s' but found two",
                          STR_ARG(op->type));
     m->ops[g->op].function = r->graph;
     return 0;

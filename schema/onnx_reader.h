@@ -38,6 +38,7 @@ struct onnx_reader {
     /* Where we are, for messages. */
     uint32_t graph;     /* IR_NONE: at the model's level */
     uint32_t node;      /* node being read, or IR_NONE */
+    const char *here;   /* record of the graph being read: a node, an initializer, an input */
     const uint8_t *bad; /* where the walker stopped */
 
     /* Room in the model's arrays. */

@@ -1,0 +1,316 @@
+/* What must hold of a graph. Readers make graphs that pass, or refuse; a pass that breaks one is found here.
+ * Two things depend on the file alone: operands that nothing defines, and names that are defined twice. */
+#include "ir/ir.h"
+
+#include <stdlib.h>
+
+struct verify {
+    const struct ir_model *m;
+    struct diag *d;
+};
+
+static struct str name_of(const struct ir_model *m, uint32_t value)
+{
+    uint32_t name = m->values[value].name;
+    return name < m->names.n ? m->names.text[name] : (struct str){0};
+}
+
+static int bad_graph(const struct verify *k, uint32_t graph, const char *what, uint32_t expected,
+                     uint32_t found)
+{
+    return diag_error(k->d, IR_EINPUT, "graph %u: %s: expected %u but found %u", graph, what, expected,
+                      found);
+}
+
+static int bad_node(const struct verify *k, uint32_t node, const char *expected, const char *found)
+{
+    const struct ir_node *n = &k->m->nodes[node];
+    return diag_error_at(k->d, IR_EINPUT, NULL, NULL, n->span.off, "node %u '%.*s': expected %s but found %s",
+                         node, STR_ARG(n->name), expected, found);
+}
+
+/* ---- graphs */
+
+static int check_parent(const struct verify *k, uint32_t graph)
+{
+    const struct ir_model *m = k->m;
+    const struct ir_graph *g = &m->graphs[graph];
+    if (g->kind != IR_GRAPH_BODY)
+        return g->depth ? bad_graph(k, graph, "depth", 0, g->depth) : 0;
+    if (g->parent_node >= m->n_nodes)
+        return bad_graph(k, graph, "parent node below", m->n_nodes, g->parent_node);
+    uint32_t outer = m->nodes[g->parent_node].graph;
+    if (outer >= m->n_graphs)
+        return bad_graph(k, graph, "graph of the parent node below", m->n_graphs, outer);
+    if (g->depth != m->graphs[outer].depth + 1) /* so parents form no cycle */
+        return bad_graph(k, graph, "depth", m->graphs[outer].depth + 1, g->depth);
+    return 0;
+}
+
+static int check_graph(const struct verify *k, uint32_t graph)
+{
+    const struct ir_model *m = k->m;
+    const struct ir_graph *g = &m->graphs[graph];
+    if (g->first_node > m->n_nodes || g->n_nodes > m->n_nodes - g->first_node)
+        return bad_graph(k, graph, "nodes up to", m->n_nodes, g->first_node);
+    if (g->first_param > m->n_params || g->n_params > m->n_params - g->first_param)
+        return bad_graph(k, graph, "parameters up to", m->n_params, g->first_param);
+    if ((g->kind == IR_GRAPH_MAIN) != (graph == 0))
+        return bad_graph(k, graph, "kind", IR_GRAPH_MAIN, g->kind);
+    if (g->kind == IR_GRAPH_FUNCTION && (g->op >= m->n_ops || m->ops[g->op].function != graph))
+        return bad_graph(k, graph, "operator below", m->n_ops, g->op);
+    for (uint32_t n = g->first_node; n < g->first_node + g->n_nodes; n++)
+        if (m->nodes[n].graph != graph)
+            return bad_graph(k, graph, "graph of its nodes", graph, m->nodes[n].graph);
+    for (uint32_t i = 0; i < g->n_inputs; i++)
+        if (g->inputs[i] >= m->n_values)
+            return bad_graph(k, graph, "inputs below", m->n_values, g->inputs[i]);
+    for (uint32_t i = 0; i < g->n_outputs; i++)
+        if (g->outputs[i] != IR_NONE && g->outputs[i] >= m->n_values)
+            return bad_graph(k, graph, "outputs below", m->n_values, g->outputs[i]);
+    return check_parent(k, graph);
+}
+
+/* Each body is in exactly the list of its parent: as many list entries as there are bodies, all of them
+ * right. */
+static int check_bodies(const struct verify *k)
+{
+    const struct ir_model *m = k->m;
+    uint32_t bodies = 0, entries = 0;
+    for (uint32_t g = 0; g < m->n_graphs; g++)
+        bodies += m->graphs[g].kind == IR_GRAPH_BODY;
+    for (uint32_t n = 0; n < m->n_nodes; n++) {
+        for (uint32_t b = m->nodes[n].body; b != IR_NONE; b = m->graphs[b].next_body) {
+            if (b >= m->n_graphs || m->graphs[b].kind != IR_GRAPH_BODY || m->graphs[b].parent_node != n ||
+                entries == bodies)
+                return bad_node(k, n, "its own bodies in its list", "others");
+            entries++;
+        }
+    }
+    return entries == bodies ? 0 : bad_graph(k, 0, "bodies in nodes' lists", bodies, entries);
+}
+
+/* ---- values */
+
+static int bad_value(const struct verify *k, uint32_t value, const char *what, uint32_t limit, uint32_t found)
+{
+    return diag_error(k->d, IR_EINPUT, "value %u '%.*s': %s: expected %u but found %u", value,
+                      STR_ARG(name_of(k->m, value)), what, limit, found);
+}
+
+static int check_def(const struct verify *k, uint32_t value)
+{
+    const struct ir_model *m = k->m;
+    const struct ir_value *v = &m->values[value];
+    switch ((enum ir_value_kind)v->kind) {
+    case IR_VALUE_UNDEFINED:
+        return 0; /* reported where it is used */
+    case IR_VALUE_INPUT:
+        if (v->def >= m->graphs[v->graph].n_inputs)
+            return bad_value(k, value, "input position below", m->graphs[v->graph].n_inputs, v->def);
+        return 0;
+    case IR_VALUE_PARAM:
+        if (v->def >= m->n_params)
+            return bad_value(k, value, "parameter below", m->n_params, v->def);
+        if (m->params[v->def].value != value)
+            return bad_value(k, value, "value of its parameter", value, m->params[v->def].value);
+        return 0;
+    case IR_VALUE_NODE:
+        if (v->def >= m->n_nodes)
+            return bad_value(k, value, "node below", m->n_nodes, v->def);
+        if (m->nodes[v->def].graph != v->graph)
+            return bad_value(k, value, "graph of its node", v->graph, m->nodes[v->def].graph);
+        if (v->out >= m->nodes[v->def].n_out)
+            return bad_value(k, value, "output position below", m->nodes[v->def].n_out, v->out);
+        return 0;
+    }
+    return bad_value(k, value, "kind up to", IR_VALUE_PARAM, v->kind);
+}
+
+static int check_value(const struct verify *k, uint32_t value)
+{
+    const struct ir_model *m = k->m;
+    const struct ir_value *v = &m->values[value];
+    if (v->name >= m->names.n)
+        return bad_value(k, value, "name below", m->names.n, v->name);
+    if (v->graph >= m->n_graphs)
+        return bad_value(k, value, "graph below", m->n_graphs, v->graph);
+    if (v->shape >= m->n_shapes)
+        return bad_value(k, value, "shape below", m->n_shapes, v->shape);
+    return check_def(k, value);
+}
+
+/* ---- nodes */
+
+static bool visible(const struct ir_model *m, uint32_t value, uint32_t graph)
+{
+    uint32_t defined = m->values[value].graph;
+    while (graph != defined) {
+        if (m->graphs[graph].kind != IR_GRAPH_BODY || m->graphs[graph].depth <= m->graphs[defined].depth)
+            return false;
+        graph = m->nodes[m->graphs[graph].parent_node].graph;
+    }
+    return true;
+}
+
+static int undefined(const struct verify *k, const char *user, struct str user_name, uint64_t offset,
+                     uint32_t value)
+{
+    return diag_error_at(k->d, IR_EINPUT, NULL, NULL, offset,
+                         "%s '%.*s': expected a definition of '%.*s' but found none", user,
+                         STR_ARG(user_name), STR_ARG(name_of(k->m, value)));
+}
+
+static int check_use(const struct verify *k, uint32_t node, uint32_t value)
+{
+    const struct ir_model *m = k->m;
+    const struct ir_node *n = &m->nodes[node];
+    if (value == IR_NONE)
+        return 0;
+    if (value >= m->n_values)
+        return bad_node(k, node, "operands that are values", "a number out of range");
+    if (m->values[value].kind == IR_VALUE_UNDEFINED)
+        return undefined(k, "node", n->name, n->span.off, value);
+    return visible(m, value, n->graph) ? 0 : bad_node(k, node, "operands in scope", "one of another graph");
+}
+
+static int check_result(const struct verify *k, uint32_t node, uint32_t i, uint32_t value)
+{
+    const struct ir_model *m = k->m;
+    if (value == IR_NONE)
+        return 0;
+    if (value >= m->n_values)
+        return bad_node(k, node, "outputs that are values", "a number out of range");
+    const struct ir_value *v = &m->values[value];
+    bool ours = v->kind == IR_VALUE_NODE && v->def == node && v->out == (i < UINT16_MAX ? i : UINT16_MAX);
+    return ours ? 0 : bad_node(k, node, "outputs that it defines", "another's");
+}
+
+static int check_node(const struct verify *k, uint32_t node)
+{
+    const struct ir_model *m = k->m;
+    const struct ir_node *n = &m->nodes[node];
+    uint64_t last = (uint64_t)n->operands + n->n_in + n->n_out;
+    if (n->op >= m->n_ops || n->graph >= m->n_graphs || last > m->n_operands)
+        return bad_node(k, node, "operator, graph and operands in range", "a number out of range");
+    if (node < m->graphs[n->graph].first_node ||
+        node - m->graphs[n->graph].first_node >= m->graphs[n->graph].n_nodes)
+        return bad_node(k, node, "a graph that holds it", "one that does not");
+    if (n->span.off > m->size || n->span.len > m->size - n->span.off)
+        return bad_node(k, node, "a span inside the source", "one outside");
+    if (m->n_segs && n->seg >= m->n_segs)
+        return bad_node(k, node, "an enclosing segment", "none");
+    int rc = 0;
+    for (uint32_t i = 0; rc == 0 && i < n->n_in; i++)
+        rc = check_use(k, node, m->operands[n->operands + i]);
+    for (uint32_t i = 0; rc == 0 && i < n->n_out; i++)
+        rc = check_result(k, node, i, m->operands[n->operands + n->n_in + i]);
+    return rc;
+}
+
+static int check_outputs(const struct verify *k, uint32_t graph)
+{
+    const struct ir_model *m = k->m;
+    const struct ir_graph *g = &m->graphs[graph];
+    for (uint32_t i = 0; i < g->n_outputs; i++) {
+        uint32_t v = g->outputs[i];
+        if (v == IR_NONE)
+            continue;
+        if (m->values[v].kind == IR_VALUE_UNDEFINED)
+            return undefined(k, "output of graph", g->name, DIAG_NO_OFFSET, v);
+        if (!visible(m, v, graph))
+            return bad_graph(k, graph, "graph of its outputs", graph, m->values[v].graph);
+    }
+    return 0;
+}
+
+/* ---- segments */
+
+static int check_segs(const struct verify *k)
+{
+    const struct ir_model *m = k->m;
+    for (uint32_t i = 0; i < m->n_segs; i++) {
+        const struct ir_seg *s = &m->segs[i];
+        bool inside = s->span.off <= m->size && s->span.len <= m->size - s->span.off;
+        if (s->parent != IR_NONE) {
+            const struct ir_span *p = s->parent < i ? &m->segs[s->parent].span : NULL;
+            inside = inside && p && s->span.off >= p->off && s->span.off - p->off <= p->len &&
+                     s->span.len <= p->len - (s->span.off - p->off);
+        }
+        if (!inside)
+            return diag_error_at(k->d, IR_EINPUT, NULL, NULL, s->span.off,
+                                 "segment %u: expected it inside its parent but found it outside", i);
+    }
+    return 0;
+}
+
+/* ---- one definition per name and graph */
+
+/* Values by graph: start[g] .. start[g + 1] in `order`. */
+static void group(const struct ir_model *m, uint32_t *start, uint32_t *order)
+{
+    for (uint32_t v = 0; v < m->n_values; v++)
+        start[m->values[v].graph + 1]++;
+    for (uint32_t g = 0; g < m->n_graphs; g++)
+        start[g + 1] += start[g];
+    for (uint32_t v = m->n_values; v-- > 0;)
+        order[--start[m->values[v].graph + 1]] = v;
+    for (uint32_t g = 0; g < m->n_graphs; g++)
+        start[g] = start[g + 1];
+    start[m->n_graphs] = m->n_values;
+}
+
+static int check_once(const struct verify *k, const uint32_t *start, const uint32_t *order, uint32_t *seen)
+{
+    const struct ir_model *m = k->m;
+    for (uint32_t g = 0; g < m->n_graphs; g++) {
+        for (uint32_t i = start[g]; i < start[g + 1]; i++) {
+            uint32_t name = m->values[order[i]].name;
+            if (m->names.text[name].n == 0)
+                continue;
+            if (seen[name] == g + 1)
+                return diag_error(k->d, IR_EINPUT, "expected one definition of '%.*s' but found two",
+                                  STR_ARG(m->names.text[name]));
+            seen[name] = g + 1;
+        }
+    }
+    return 0;
+}
+
+static int check_ssa(const struct verify *k)
+{
+    const struct ir_model *m = k->m;
+    uint32_t *start = calloc((size_t)m->n_graphs + 1, sizeof *start);
+    uint32_t *order = calloc((size_t)m->n_values + 1, sizeof *order);
+    uint32_t *seen = calloc((size_t)m->names.n + 1, sizeof *seen);
+    int rc;
+    if (start && order && seen) {
+        group(m, start, order);
+        rc = check_once(k, start, order, seen);
+    } else {
+        rc = diag_error(k->d, IR_EMEM, "out of memory");
+    }
+    free(start);
+    free(order);
+    free(seen);
+    return rc;
+}
+
+int ir_verify(struct ir_model *m, struct diag *d)
+{
+    struct verify k = {m, d};
+    int rc = m->n_graphs ? 0 : diag_error(d, IR_EINPUT, "expected a main graph but found none");
+    for (uint32_t g = 0; rc == 0 && g < m->n_graphs; g++)
+        rc = check_graph(&k, g);
+    if (rc == 0)
+        rc = check_bodies(&k);
+    for (uint32_t v = 0; rc == 0 && v < m->n_values; v++)
+        rc = check_value(&k, v);
+    for (uint32_t n = 0; rc == 0 && n < m->n_nodes; n++)
+        rc = check_node(&k, n);
+    for (uint32_t g = 0; rc == 0 && g < m->n_graphs; g++)
+        rc = check_outputs(&k, g);
+    if (rc == 0)
+        rc = check_segs(&k);
+    return rc ? rc : check_ssa(&k);
+}
