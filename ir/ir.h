@@ -296,9 +296,14 @@ int ir_verify(struct ir_model *m, struct diag *d);
  * Linear but for a heap's log. */
 int ir_order(struct ir_model *m, uint32_t graph, uint32_t *order, bool *sorted, struct diag *d);
 
-/* Stable text form (`--dump-ir`) and Graphviz (`--dot`). `put` receives the text in pieces; a non-zero return
- * stops. */
+/* Stable text form (`--dump-ir`). `put` receives the text in pieces; a non-zero return stops, and is
+ * returned. Names are escaped. 0, or IR_EMEM (reported to m->diag). */
 typedef int (*ir_put)(void *ctx, const char *text, size_t n);
 int ir_print(struct ir_model *m, ir_put put, void *ctx);
+
+/* The same as Graphviz (`--dot`): nodes with their edges, a cluster for each graph, parameters left out.
+ * `paint` gives a node's fill colour, or NULL; it may be NULL itself. */
+typedef const char *(*ir_paint)(void *ctx, uint32_t node);
+int ir_dot(struct ir_model *m, ir_paint paint, void *paint_ctx, ir_put put, void *ctx);
 
 #endif
