@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 #define JSON_NONE      UINT32_MAX
-#define JSON_DEPTH_MAX 1024               /* objects and arrays in each other */
+#define JSON_DEPTH_MAX 1024                /* objects and arrays in each other */
 #define JSON_TEXT_MAX  ((size_t)INT32_MAX) /* bytes: jsmn's offsets are int */
 
 enum json_type { JSON_OBJECT, JSON_ARRAY, JSON_STRING, JSON_NUMBER, JSON_TRUE, JSON_FALSE, JSON_NULL };

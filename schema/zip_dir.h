@@ -4,7 +4,8 @@
  * Stricter than most readers: an archive that two readers could read differently is refused. Members may not
  * overlap or share a name; the local header must agree with the central one; the directory must end where
  * the end record begins; names are relative and hold no ".." and no control characters. One disk, not
- * encrypted. Zip64 is understood. Nothing is allocated but the list, at most 3 bytes for each byte of directory. */
+ * encrypted. Zip64 is understood. Nothing is allocated but the list, at most 3 bytes for each byte of
+ * directory. */
 #ifndef SACTAG_SCHEMA_ZIP_DIR_H
 #define SACTAG_SCHEMA_ZIP_DIR_H
 
@@ -21,18 +22,18 @@ enum zip_descriptor { ZIP_DESC_NONE, ZIP_DESC_32, ZIP_DESC_64 }; /* after the da
 
 /* Offsets are from the start of the archive. */
 struct zip_member {
-    struct str name;     /* in the archive */
-    uint64_t central;    /* its header in the directory */
-    uint64_t local;      /* its local header */
-    uint64_t data;       /* its data */
-    uint64_t stored;     /* bytes of data in the archive */
-    uint64_t size;       /* bytes of data, unpacked */
-    uint64_t end;        /* after data and descriptor */
-    uint64_t pad;        /* torch's alignment field ("FB") in the local header: its 4-byte head; ZIP_NONE if none */
-    uint32_t pad_len;    /* bytes of padding after that head, all 'Z' */
+    struct str name;  /* in the archive */
+    uint64_t central; /* its header in the directory */
+    uint64_t local;   /* its local header */
+    uint64_t data;    /* its data */
+    uint64_t stored;  /* bytes of data in the archive */
+    uint64_t size;    /* bytes of data, unpacked */
+    uint64_t end;     /* after data and descriptor */
+    uint64_t pad; /* torch's alignment field ("FB") in the local header: its 4-byte head; ZIP_NONE if none */
+    uint32_t pad_len; /* bytes of padding after that head, all 'Z' */
     uint32_t crc;
-    uint16_t method;     /* 0 = stored */
-    uint8_t desc;        /* enum zip_descriptor */
+    uint16_t method; /* 0 = stored */
+    uint8_t desc;    /* enum zip_descriptor */
 };
 
 struct zip_dir {
@@ -40,9 +41,9 @@ struct zip_dir {
     uint32_t *by_offset;        /* their numbers in the order of their data */
     uint32_t n;
     uint64_t central, central_len;
-    uint64_t end64;  /* zip64 end record, or ZIP_NONE; its locator lies before `end` */
-    uint64_t end;    /* end record */
-    uint64_t size;   /* of the archive */
+    uint64_t end64; /* zip64 end record, or ZIP_NONE; its locator lies before `end` */
+    uint64_t end;   /* end record */
+    uint64_t size;  /* of the archive */
 };
 
 /* 0, IR_EINPUT, IR_EMEM. */

@@ -1,0 +1,513 @@
+#include "schema/pt2_reader.h"
+
+/* How a higher-order operator passes the arguments that follow its graphs on to them. */
+struct higher_order {
+    const char *type;
+    uint32_t changed; /* so many arguments (a list is one) are walked over or carried; the rest are passed as
+                         they are */
+};
+
+static const struct higher_order *higher_order(struct str type)
+{
+    static const struct higher_order table[] = {
+        {"higher_order.cond", 0},
+        {"higher_order.map_impl", 1},
+        {"higher_order.while_loop", 1},
+        {"higher_order.scan", 2},
+        {"higher_order.wrap_with_set_grad_enabled", 0},
+        {"higher_order.wrap_with_autocast", 0},
+        {"higher_order.tag_activation_checkpoint", 0},
+        {"higher_order.wrap_activation_checkpoint", 0},
+        {"higher_order.invoke_subgraph", 0},
+        {"higher_order.hints_wrapper", 0},
+        {"higher_order.strict_mode", 0},
+        {"higher_order.wrap", 0},
+        {"higher_order.run_const_graph", 0},
+    };
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+        if (str_is(type, table[i].type))
+            return &table[i];
+    return NULL;
+}
+
+/* A node while it is read. */
+struct reading {
+    struct ir_node node;
+    const struct higher_order *ho; /* NULL: not one, or one not known */
+    uint32_t last_body;            /* IR_NONE: no graph so far */
+    uint32_t first_body;           /* index into reader.bodies */
+    uint32_t first_arg, position;  /* arguments after its last graph */
+};
+
+/* ---- operators ---- */
+
+static int op_of(uint32_t *out, struct pt2_reader *r, struct str target)
+{
+    struct ir_model *m = r->m;
+    *out = names_intern(&r->op_index, target);
+    if (*out == NAME_NONE)
+        return pt2_no_memory(r);
+    if (*out < m->n_ops)
+        return 0;
+    int rc = pt2_room(r, &m->ops, &r->cap_ops, (size_t)m->n_ops + 1, sizeof *m->ops);
+    if (rc != 0)
+        return rc;
+    struct str prefix = STR_LIT("torch.ops.");
+    bool torch = str_starts(target, prefix);
+    m->ops[m->n_ops++] = (struct ir_op){
+        .domain = torch ? STR_LIT("torch") : STR_LIT("python"),
+        .type = torch ? str_sub(target, prefix.n, target.n - prefix.n) : target,
+        .function = IR_NONE,
+    };
+    return 0;
+}
+
+/* ---- operands and results ---- */
+
+static int add_operand(struct pt2_reader *r, uint32_t value)
+{
+    struct ir_model *m = r->m;
+    if (m->n_operands == IR_NONE - 1)
+        return pt2_no_memory(r);
+    int rc = pt2_room(r, &m->operands, &r->cap_operands, (size_t)m->n_operands + 1, sizeof *m->operands);
+    if (rc == 0)
+        m->operands[m->n_operands++] = value;
+    return rc;
+}
+
+/* An argument of the operator that its graphs get. */
+static int add_arg(struct pt2_reader *r, const struct reading *n, uint32_t value)
+{
+    if (!n->ho || n->last_body == IR_NONE)
+        return 0;
+    int rc = pt2_room(r, &r->args, &r->cap_args, (size_t)r->n_args + 1, sizeof *r->args);
+    if (rc == 0)
+        r->args[r->n_args++] = (struct pt2_arg){value, value != IR_NONE && n->position >= n->ho->changed};
+    return rc;
+}
+
+/* A tensor is {"name": "x"}; what it is called. */
+static uint32_t tensor_name(struct pt2_reader *r, uint32_t token, int *rc)
+{
+    uint32_t name;
+    if ((*rc = pt2_expect(r, token, JSON_OBJECT, "as_tensor")) != 0 ||
+        (*rc = pt2_need(&name, r, token, "name", JSON_STRING)) != 0)
+        return NAME_NONE;
+    return pt2_name(r, name, "name", rc);
+}
+
+static int use(struct pt2_reader *r, struct reading *n, uint32_t token)
+{
+    int rc;
+    uint32_t name = tensor_name(r, token, &rc);
+    if (rc != 0)
+        return rc;
+    uint32_t value = pt2_lookup(r, name);
+    if (value == IR_NONE)
+        return pt2_fail(r, token, "uses \"%.*s\", which nothing before it defines",
+                        STR_ARG(r->m->names.text[name]));
+    n->node.n_in++;
+    return (rc = add_operand(r, value)) != 0 ? rc : add_arg(r, n, value);
+}
+
+static int define(struct pt2_reader *r, struct reading *n, uint32_t token)
+{
+    int rc;
+    uint32_t name = tensor_name(r, token, &rc), value;
+    if (rc != 0)
+        return rc;
+    struct ir_value v = {.kind = IR_VALUE_NODE, .def = r->m->n_nodes};
+    v.out = (uint16_t)(n->node.n_out < UINT16_MAX ? n->node.n_out : UINT16_MAX);
+    if ((rc = pt2_value_new(&value, r, token, name, v)) != 0)
+        return rc;
+    if (n->node.name.n == 0)
+        n->node.name = r->m->names.text[name];
+    n->node.n_out++;
+    return add_operand(r, value);
+}
+
+static int nothing(struct pt2_reader *r, struct reading *n, bool input)
+{
+    if (input)
+        n->node.n_in++;
+    else
+        n->node.n_out++;
+    return add_operand(r, IR_NONE);
+}
+
+typedef int (*on_tensor)(struct pt2_reader *r, struct reading *n, uint32_t token);
+
+/* {"as_tensor": {...}} or {"as_none": true}. */
+static int optional_tensor(struct pt2_reader *r, struct reading *n, uint32_t token, on_tensor f)
+{
+    uint32_t kind;
+    int rc = pt2_union(&kind, r, token, "as_optional_tensor");
+    if (rc != 0)
+        return rc;
+    return str_is(json_raw(r->json, kind), "as_tensor") ? f(r, n, kind + 1) : nothing(r, n, f == use);
+}
+
+/* A list of what `one` reads. */
+static int each(struct pt2_reader *r, struct reading *n, uint32_t list, const char *what, on_tensor f,
+                bool optional)
+{
+    int rc = pt2_expect(r, list, JSON_ARRAY, what);
+    for (uint32_t t = rc == 0 ? json_first(r->json, list) : JSON_NONE; rc == 0 && t != JSON_NONE;
+         t = json_next(r->json, list, t))
+        rc = optional ? optional_tensor(r, n, t, f) : f(r, n, t);
+    return rc;
+}
+
+static int each_of_each(struct pt2_reader *r, struct reading *n, uint32_t list, on_tensor f)
+{
+    int rc = pt2_expect(r, list, JSON_ARRAY, "as_nested_tensors");
+    for (uint32_t t = rc == 0 ? json_first(r->json, list) : JSON_NONE; rc == 0 && t != JSON_NONE;
+         t = json_next(r->json, list, t))
+        rc = each(r, n, t, "as_nested_tensors", f, false);
+    return rc;
+}
+
+/* 1 and *rc when the argument holds tensors, 0 when it is of another kind. */
+static int tensors(struct pt2_reader *r, struct reading *n, uint32_t kind, on_tensor f, int *rc)
+{
+    struct str is = json_raw(r->json, kind);
+    uint32_t value = kind + 1;
+    if (str_is(is, "as_tensor"))
+        *rc = f(r, n, value);
+    else if (str_is(is, "as_tensors"))
+        *rc = each(r, n, value, "as_tensors", f, false);
+    else if (str_is(is, "as_optional_tensors"))
+        *rc = each(r, n, value, "as_optional_tensors", f, true);
+    else if (str_is(is, "as_optional_tensor"))
+        *rc = optional_tensor(r, n, value, f);
+    else if (str_is(is, "as_nested_tensors"))
+        *rc = each_of_each(r, n, value, f);
+    else
+        return 0;
+    return 1;
+}
+
+/* ---- nested graphs ---- */
+
+static int new_graph(uint32_t *out, struct pt2_reader *r, struct ir_graph g)
+{
+    struct ir_model *m = r->m;
+    int rc = pt2_room(r, &m->graphs, &r->cap_graphs, (size_t)m->n_graphs + 1, sizeof *m->graphs);
+    if (rc != 0)
+        return rc;
+    *out = m->n_graphs;
+    m->graphs[m->n_graphs++] = g;
+    return 0;
+}
+
+/* {"name": "true_graph_0", "graph": {...}}: to be read later. Bodies have consecutive numbers. */
+static int nested_graph(struct pt2_reader *r, struct reading *n, uint32_t token)
+{
+    struct ir_model *m = r->m;
+    uint32_t name, graph, id;
+    struct ir_graph g = {.kind = IR_GRAPH_BODY,
+                         .parent_node = m->n_nodes,
+                         .next_body = IR_NONE,
+                         .op = IR_NONE,
+                         .depth = m->graphs[r->graph].depth + 1};
+    int rc;
+    if ((rc = pt2_expect(r, token, JSON_OBJECT, "as_graph")) != 0 ||
+        (rc = pt2_need(&name, r, token, "name", JSON_STRING)) != 0 ||
+        (rc = pt2_string(&g.attr, r, name, "name")) != 0 ||
+        (rc = pt2_need(&graph, r, token, "graph", JSON_OBJECT)) != 0)
+        return rc;
+    if (g.depth > r->max_depth)
+        return pt2_fail(r, token, "graphs are nested more than %u deep", r->max_depth);
+    g.name = g.attr;
+    if ((rc = new_graph(&id, r, g)) != 0 ||
+        (rc = pt2_room(r, &r->bodies, &r->cap_bodies, (size_t)r->n_bodies + 1, sizeof *r->bodies)) != 0)
+        return rc;
+    if (n->last_body == IR_NONE)
+        n->node.body = id;
+    else
+        m->graphs[n->last_body].next_body = id;
+    n->last_body = id;
+    r->bodies[r->n_bodies++] = (struct pt2_body){.token = graph, .graph = id};
+    r->n_args = n->first_arg;
+    n->position = 0;
+    return 0;
+}
+
+/* Its graphs get what follows the last of them. */
+static void give_args(struct pt2_reader *r, const struct reading *n)
+{
+    for (uint32_t i = n->first_body; i < r->n_bodies; i++) {
+        r->bodies[i].first_arg = n->first_arg;
+        r->bodies[i].n_args = r->n_args - n->first_arg;
+    }
+}
+
+/* ---- nodes ---- */
+
+static int read_input(struct pt2_reader *r, struct reading *n, uint32_t token)
+{
+    uint32_t arg, kind;
+    int rc;
+    if ((rc = pt2_expect(r, token, JSON_OBJECT, "inputs")) != 0 ||
+        (rc = pt2_need(&arg, r, token, "arg", JSON_OBJECT)) != 0 ||
+        (rc = pt2_union(&kind, r, arg, "arg")) != 0)
+        return rc;
+    struct str is = json_raw(r->json, kind);
+    if (str_is(is, "as_graph"))
+        return nested_graph(r, n, kind + 1);
+    if (!tensors(r, n, kind, use, &rc))
+        rc = str_is(is, "as_sym_int") ? add_arg(r, n, IR_NONE) : 0;
+    n->position++;
+    return rc;
+}
+
+static int read_output(struct pt2_reader *r, struct reading *n, uint32_t token)
+{
+    uint32_t kind;
+    int rc = pt2_union(&kind, r, token, "outputs");
+    if (rc != 0 || tensors(r, n, kind, define, &rc))
+        return rc;
+    return str_is(json_raw(r->json, kind), "as_none") ? nothing(r, n, false) : 0;
+}
+
+static int read_operands(struct pt2_reader *r, struct reading *n, uint32_t token)
+{
+    const struct json *j = r->json;
+    uint32_t inputs, outputs;
+    int rc;
+    if ((rc = pt2_need(&inputs, r, token, "inputs", JSON_ARRAY)) != 0 ||
+        (rc = pt2_need(&outputs, r, token, "outputs", JSON_ARRAY)) != 0)
+        return rc;
+    for (uint32_t t = json_first(j, inputs); rc == 0 && t != JSON_NONE; t = json_next(j, inputs, t))
+        rc = read_input(r, n, t);
+    give_args(r, n);
+    for (uint32_t t = json_first(j, outputs); rc == 0 && t != JSON_NONE; t = json_next(j, outputs, t))
+        rc = read_output(r, n, t);
+    return rc;
+}
+
+/* What must be there so that a writer can put its metadata in. */
+static int check_metadata(struct pt2_reader *r, uint32_t token)
+{
+    uint32_t metadata;
+    int rc = pt2_need(&metadata, r, token, "metadata", JSON_OBJECT);
+    for (uint32_t k = rc == 0 ? json_first(r->json, metadata) : JSON_NONE; rc == 0 && k != JSON_NONE;
+         k = json_next_member(r->json, metadata, k))
+        rc = pt2_expect(r, k + 1, JSON_STRING, "metadata");
+    return rc;
+}
+
+static int read_name(struct pt2_reader *r, struct reading *n, uint32_t token)
+{
+    uint32_t name = json_get(r->json, token, "name");
+    if (name == JSON_NONE || json_type(r->json, name) == JSON_NULL)
+        return 0;
+    return pt2_string(&n->node.name, r, name, "name");
+}
+
+static int read_node(struct pt2_reader *r, uint32_t token)
+{
+    struct ir_model *m = r->m;
+    if (m->n_nodes >= r->max_nodes || m->n_nodes >= IR_NONE - 1)
+        return pt2_fail(r, token, "more than %llu nodes", (unsigned long long)r->max_nodes);
+    const struct json_token *t = &r->json->tokens[token];
+    const struct pt2_program *prog = &r->pt2.programs[r->program];
+    uint64_t base = prog->stored ? m->segs[r->program].span.off : 0;
+    struct reading n = {.node = {.span = {base + t->start, t->end - t->start},
+                                 .graph = r->graph,
+                                 .seg = r->program,
+                                 .operands = m->n_operands,
+                                 .body = IR_NONE},
+                        .last_body = IR_NONE,
+                        .first_body = r->n_bodies,
+                        .first_arg = r->n_args};
+    uint32_t target;
+    struct str type;
+    int rc;
+    r->node = m->n_nodes;
+    if ((rc = pt2_expect(r, token, JSON_OBJECT, "nodes")) != 0 ||
+        (rc = pt2_need(&target, r, token, "target", JSON_STRING)) != 0 ||
+        (rc = pt2_string(&type, r, target, "target")) != 0 || (rc = op_of(&n.node.op, r, type)) != 0 ||
+        (rc = read_name(r, &n, token)) != 0)
+        return rc;
+    n.ho = higher_order(m->ops[n.node.op].type);
+    if ((rc = read_operands(r, &n, token)) != 0 || (rc = check_metadata(r, token)) != 0 ||
+        (rc = pt2_room(r, &m->nodes, &r->cap_nodes, (size_t)m->n_nodes + 1, sizeof *m->nodes)) != 0)
+        return rc;
+    m->nodes[m->n_nodes++] = n.node;
+    return 0;
+}
+
+/* ---- graphs ---- */
+
+static int push_id(struct pt2_reader *r, uint32_t value)
+{
+    int rc = pt2_room(r, &r->ids, &r->cap_ids, (size_t)r->n_ids + 1, sizeof *r->ids);
+    if (rc == 0)
+        r->ids[r->n_ids++] = value;
+    return rc;
+}
+
+/* The ids pushed so far become a list of the graph's. */
+static int take_ids(struct pt2_reader *r, uint32_t **list, uint32_t *n)
+{
+    *list = arena_alloc(&r->m->arena, r->n_ids, sizeof **list);
+    if (!*list)
+        return pt2_no_memory(r);
+    if (r->n_ids)
+        memcpy(*list, r->ids, r->n_ids * sizeof **list);
+    *n = r->n_ids;
+    r->n_ids = 0;
+    return 0;
+}
+
+/* The name of a graph input or output that is a tensor, NAME_NONE for another kind. */
+static uint32_t graph_tensor(struct pt2_reader *r, uint32_t token, const char *what, int *rc)
+{
+    uint32_t kind;
+    if ((*rc = pt2_union(&kind, r, token, what)) != 0 || !str_is(json_raw(r->json, kind), "as_tensor"))
+        return NAME_NONE;
+    return tensor_name(r, kind + 1, rc);
+}
+
+/* An input: `arg` is what it gets, NULL in a main graph. */
+static int read_graph_input(struct pt2_reader *r, uint32_t token, const struct pt2_arg *arg)
+{
+    int rc;
+    uint32_t name = graph_tensor(r, token, "inputs", &rc), value;
+    if (rc != 0 || name == NAME_NONE)
+        return rc;
+    if (arg && arg->same)
+        return pt2_bind(r, token, name, arg->value);
+    struct ir_value v = {.kind = IR_VALUE_INPUT, .def = r->n_ids};
+    if ((rc = pt2_value_new(&value, r, token, name, v)) != 0)
+        return rc;
+    if (r->m->graphs[r->graph].kind == IR_GRAPH_MAIN) {
+        rc = pt2_param_new(r, name, value);
+        if (rc != 0)
+            return rc < 0 ? rc : 0;
+    }
+    r->m->layouts[value].from = arg ? arg->value : IR_NONE;
+    return push_id(r, value);
+}
+
+static int read_graph_inputs(struct pt2_reader *r, uint32_t graph, const struct pt2_body *body)
+{
+    uint32_t list, i = 0;
+    int rc = pt2_need(&list, r, graph, "inputs", JSON_ARRAY);
+    if (rc != 0)
+        return rc;
+    uint32_t n_args = body && body->n_args >= json_count(r->json, list) ? body->n_args : 0;
+    r->m->graphs[r->graph].first_param = r->m->n_params;
+    for (uint32_t t = json_first(r->json, list); rc == 0 && t != JSON_NONE;
+         t = json_next(r->json, list, t), i++)
+        rc = read_graph_input(r, t, i < n_args ? &r->args[body->first_arg + i] : NULL);
+    struct ir_graph *g = &r->m->graphs[r->graph];
+    g->n_params = r->m->n_params - g->first_param;
+    return rc != 0 ? rc : take_ids(r, &g->inputs, &g->n_inputs);
+}
+
+static int read_graph_outputs(struct pt2_reader *r, uint32_t graph)
+{
+    uint32_t list;
+    int rc = pt2_need(&list, r, graph, "outputs", JSON_ARRAY);
+    for (uint32_t t = rc == 0 ? json_first(r->json, list) : JSON_NONE; rc == 0 && t != JSON_NONE;
+         t = json_next(r->json, list, t)) {
+        uint32_t name = graph_tensor(r, t, "outputs", &rc);
+        if (rc != 0 || name == NAME_NONE)
+            continue;
+        uint32_t value = pt2_lookup(r, name);
+        rc = value == IR_NONE
+                 ? pt2_fail(r, t, "output \"%.*s\" is defined nowhere", STR_ARG(r->m->names.text[name]))
+                 : push_id(r, value);
+    }
+    struct ir_graph *g = &r->m->graphs[r->graph];
+    return rc != 0 ? rc : take_ids(r, &g->outputs, &g->n_outputs);
+}
+
+static int read_graph(struct pt2_reader *r, uint32_t id, uint32_t token, const struct pt2_body *body)
+{
+    struct ir_model *m = r->m;
+    uint32_t metas, nodes;
+    int rc;
+    r->graph = id;
+    r->node = IR_NONE;
+    m->graphs[id].first_node = m->n_nodes;
+    if ((rc = pt2_need(&metas, r, token, "tensor_values", JSON_OBJECT)) != 0 ||
+        (rc = pt2_metas_read(r, metas)) != 0 || (rc = read_graph_inputs(r, token, body)) != 0 ||
+        (rc = pt2_need(&nodes, r, token, "nodes", JSON_ARRAY)) != 0)
+        return rc;
+    for (uint32_t t = json_first(r->json, nodes); rc == 0 && t != JSON_NONE; t = json_next(r->json, nodes, t))
+        rc = read_node(r, t);
+    r->node = IR_NONE;
+    m->graphs[id].n_nodes = m->n_nodes - m->graphs[id].first_node;
+    return rc != 0 ? rc : read_graph_outputs(r, token);
+}
+
+/* ---- the program ---- */
+
+/* FQNs of all modules; a module's second call is listed as "name@1". */
+static int read_modules(struct pt2_reader *r, uint32_t graph_module)
+{
+    struct ir_model *m = r->m;
+    uint32_t list = json_get(r->json, graph_module, "module_call_graph");
+    int rc = list == JSON_NONE ? 0 : pt2_expect(r, list, JSON_ARRAY, "module_call_graph");
+    for (uint32_t t = list != JSON_NONE && rc == 0 ? json_first(r->json, list) : JSON_NONE;
+         rc == 0 && t != JSON_NONE; t = json_next(r->json, list, t)) {
+        uint32_t token;
+        struct str fqn;
+        if ((rc = pt2_expect(r, t, JSON_OBJECT, "module_call_graph")) != 0 ||
+            (rc = pt2_need(&token, r, t, "fqn", JSON_STRING)) != 0 ||
+            (rc = pt2_string(&fqn, r, token, "fqn")) != 0)
+            return rc;
+        if (fqn.n == 0 || str_chr(fqn, '@') >= 0)
+            continue;
+        uint32_t id = names_intern(&r->fqn_index, fqn);
+        if (id == NAME_NONE)
+            return pt2_no_memory(r);
+        if (id < m->n_modules)
+            continue;
+        if ((rc = pt2_room(r, &m->modules, &r->cap_modules, (size_t)m->n_modules + 1, sizeof *m->modules)) !=
+            0)
+            return rc;
+        m->modules[m->n_modules++] = fqn;
+    }
+    return rc;
+}
+
+static int read_metadata(struct pt2_reader *r, uint32_t graph_module)
+{
+    uint32_t metadata = json_get(r->json, graph_module, "metadata");
+    if (metadata == JSON_NONE || r->program != 0)
+        return 0;
+    int rc = pt2_expect(r, metadata, JSON_OBJECT, "graph_module.metadata");
+    return rc != 0 ? rc : pt2_custom_read(r, metadata);
+}
+
+int pt2_program_read(struct pt2_reader *r, uint32_t program)
+{
+    uint32_t gm, graph, signature, id;
+    struct pt2_program *prog = &r->pt2.programs[program];
+    int rc;
+    if ((rc = pt2_need(&gm, r, 0, "graph_module", JSON_OBJECT)) != 0 ||
+        (rc = pt2_need(&graph, r, gm, "graph", JSON_OBJECT)) != 0 ||
+        (rc = pt2_need(&signature, r, gm, "signature", JSON_OBJECT)) != 0 ||
+        (rc = pt2_specs_read(r, signature)) != 0 || (rc = read_modules(r, gm)) != 0 ||
+        (rc = read_metadata(r, gm)) != 0)
+        return rc;
+    struct ir_graph main_graph = {.kind = IR_GRAPH_MAIN,
+                                  .name = prog->name,
+                                  .parent_node = IR_NONE,
+                                  .next_body = IR_NONE,
+                                  .op = IR_NONE};
+    if ((rc = new_graph(&id, r, main_graph)) != 0)
+        return rc;
+    prog->graph = id;
+    r->n_bodies = r->n_args = 0;
+    rc = read_graph(r, id, graph, NULL);
+    for (uint32_t i = 0; rc == 0 && i < r->n_bodies; i++) {
+        struct pt2_body body = r->bodies[i]; /* the list moves as it grows */
+        rc = read_graph(r, body.graph, body.token, &body);
+    }
+    return rc;
+}

@@ -1,0 +1,267 @@
+#include "schema/pt2_reader.h"
+
+#define LAYOUT_STRIDED 7 /* torch's Layout */
+
+uint8_t pt2_dtype(int64_t scalar_type)
+{
+    /* torch's ScalarType (as the schema numbers it) → ONNX's TensorProto.DataType; 0 = ONNX has none. */
+    static const uint8_t onnx[] = {
+        [1] = 2,   [2] = 3,  [3] = 5,   [4] = 6,  [5] = 7,   [6] = 10,  [7] = 1,   [8] = 11,  [10] = 14,
+        [11] = 15, [12] = 9, [13] = 16, [28] = 4, [29] = 17, [30] = 19, [31] = 18, [32] = 20,
+    };
+    return scalar_type >= 0 && scalar_type < (int64_t)sizeof onnx ? onnx[scalar_type] : 0;
+}
+
+/* Bytes of an element of an ONNX type, 0 unknown. */
+static uint64_t element_size(uint8_t dtype)
+{
+    static const uint8_t size[] = {0, 4, 1, 1, 2, 2, 4, 8, 0, 1, 2, 8, 4, 8, 8, 16, 2, 1, 1, 1, 1};
+    return dtype < sizeof size ? size[dtype] : 0;
+}
+
+/* ---- names ---- */
+
+static int room_for_binding(struct pt2_reader *r, uint32_t name)
+{
+    return pt2_room(r, &r->bindings, &r->cap_bindings, (size_t)name + 1, sizeof *r->bindings);
+}
+
+int pt2_bind(struct pt2_reader *r, uint32_t token, uint32_t name, uint32_t value)
+{
+    int rc = room_for_binding(r, name);
+    if (rc != 0)
+        return rc;
+    struct pt2_binding *b = &r->bindings[name];
+    if (b->epoch == r->graph + 1)
+        return pt2_fail(r, token, "value \"%.*s\" is defined twice", STR_ARG(r->m->names.text[name]));
+    b->epoch = r->graph + 1;
+    b->value = value;
+    return 0;
+}
+
+uint32_t pt2_lookup(const struct pt2_reader *r, uint32_t name)
+{
+    return name < r->cap_bindings && r->bindings[name].epoch == r->graph + 1 ? r->bindings[name].value
+                                                                             : IR_NONE;
+}
+
+int pt2_metas_read(struct pt2_reader *r, uint32_t tensor_values)
+{
+    const struct json *j = r->json;
+    for (uint32_t k = json_first(j, tensor_values); k != JSON_NONE;
+         k = json_next_member(j, tensor_values, k)) {
+        int rc;
+        uint32_t name = pt2_name(r, k, "tensor_values", &rc);
+        if (rc != 0 || (rc = pt2_expect(r, k + 1, JSON_OBJECT, "tensor_values")) != 0 ||
+            (rc = room_for_binding(r, name)) != 0)
+            return rc;
+        r->bindings[name].meta_epoch = r->graph + 1;
+        r->bindings[name].meta = k + 1;
+    }
+    return 0;
+}
+
+/* ---- the signature ---- */
+
+static int read_spec(struct pt2_reader *r, uint32_t body, const char *fqn_key, bool buffer)
+{
+    uint32_t arg, name_token, fqn;
+    int rc;
+    if ((rc = pt2_need(&arg, r, body, "arg", JSON_OBJECT)) != 0 ||
+        (rc = pt2_need(&name_token, r, arg, "name", JSON_STRING)) != 0 ||
+        (rc = pt2_need(&fqn, r, body, fqn_key, JSON_STRING)) != 0)
+        return rc;
+    uint32_t name = pt2_name(r, name_token, "name", &rc);
+    if (rc != 0 || (rc = pt2_room(r, &r->specs, &r->cap_specs, (size_t)name + 1, sizeof *r->specs)) != 0)
+        return rc;
+    struct pt2_spec *s = &r->specs[name];
+    if (s->epoch == r->program + 1)
+        return pt2_fail(r, name_token, "argument \"%.*s\" stands twice in the signature",
+                        STR_ARG(r->m->names.text[name]));
+    s->epoch = r->program + 1;
+    s->buffer = buffer;
+    return pt2_string(&s->fqn, r, fqn, fqn_key);
+}
+
+int pt2_specs_read(struct pt2_reader *r, uint32_t signature)
+{
+    static const struct {
+        const char *kind, *fqn;
+        bool buffer;
+    } kinds[] = {{"parameter", "parameter_name", false},
+                 {"buffer", "buffer_name", true},
+                 {"tensor_constant", "tensor_constant_name", true}};
+    const struct json *j = r->json;
+    uint32_t list;
+    int rc = pt2_need(&list, r, signature, "input_specs", JSON_ARRAY);
+    for (uint32_t t = rc == 0 ? json_first(j, list) : JSON_NONE; rc == 0 && t != JSON_NONE;
+         t = json_next(j, list, t)) {
+        uint32_t kind;
+        if ((rc = pt2_union(&kind, r, t, "input_specs")) != 0)
+            break;
+        for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+            if (str_is(json_raw(j, kind), kinds[i].kind) &&
+                (rc = pt2_expect(r, kind + 1, JSON_OBJECT, kinds[i].kind)) == 0)
+                rc = read_spec(r, kind + 1, kinds[i].fqn, kinds[i].buffer);
+    }
+    return rc;
+}
+
+/* ---- tensor metas ---- */
+
+struct dims {
+    uint32_t rank;
+    int64_t dim[IR_RANK_MAX];  /* IR_DIM_UNKNOWN when symbolic */
+    int64_t hint[IR_RANK_MAX]; /* then what it was for the exporter */
+};
+
+/* The hint of a symbolic expression: {"as_int": 3}, a number in old programs, or null. */
+static int64_t hint_of(const struct json *j, uint32_t expr)
+{
+    uint32_t hint = json_get(j, expr, "hint");
+    uint32_t as_int = json_get(j, hint, "as_int");
+    int64_t v;
+    if (as_int != JSON_NONE)
+        hint = as_int;
+    return hint != JSON_NONE && json_int(&v, j, hint) && v >= 0 ? v : IR_DIM_UNKNOWN;
+}
+
+static int read_dim(struct pt2_reader *r, uint32_t token, const char *what, int64_t *dim, int64_t *hint)
+{
+    uint32_t kind;
+    int rc = pt2_union(&kind, r, token, what);
+    if (rc != 0)
+        return rc;
+    struct str is = json_raw(r->json, kind);
+    if (str_is(is, "as_expr")) {
+        *dim = IR_DIM_UNKNOWN;
+        *hint = hint_of(r->json, kind + 1);
+        return pt2_expect(r, kind + 1, JSON_OBJECT, "as_expr");
+    }
+    if (!str_is(is, "as_int"))
+        return pt2_fail(r, token, "\"%s\": expected \"as_int\" or \"as_expr\"", what);
+    if (!json_int(dim, r->json, kind + 1) || *dim < 0)
+        return pt2_fail(r, kind + 1, "\"%s\": expected a number, at least 0", what);
+    *hint = *dim;
+    return 0;
+}
+
+/* rank IR_RANK_MAX + 1 when there are too many. */
+static int read_dims(struct dims *out, struct pt2_reader *r, uint32_t meta, const char *what)
+{
+    uint32_t list;
+    int rc = pt2_need(&list, r, meta, what, JSON_ARRAY);
+    out->rank = 0;
+    for (uint32_t t = rc == 0 ? json_first(r->json, list) : JSON_NONE;
+         rc == 0 && t != JSON_NONE && out->rank <= IR_RANK_MAX; t = json_next(r->json, list, t)) {
+        int64_t dim = 0, hint = 0;
+        rc = read_dim(r, t, what, &dim, &hint);
+        if (out->rank < IR_RANK_MAX) {
+            out->dim[out->rank] = dim;
+            out->hint[out->rank] = hint;
+        }
+        out->rank++;
+    }
+    return rc;
+}
+
+static bool all_known(const struct dims *d)
+{
+    bool known = true;
+    for (uint32_t i = 0; i < d->rank; i++)
+        known &= d->hint[i] != IR_DIM_UNKNOWN;
+    return known;
+}
+
+static int read_layout(struct ir_layout *out, struct pt2_reader *r, uint32_t meta, const struct dims *sizes)
+{
+    struct dims strides;
+    int rc = read_dims(&strides, r, meta, "strides");
+    if (rc != 0)
+        return rc;
+    uint32_t grad = json_get(r->json, meta, "requires_grad");
+    uint32_t kind = json_get(r->json, meta, "layout");
+    int64_t layout = LAYOUT_STRIDED;
+    if (grad != JSON_NONE && json_type(r->json, grad) != JSON_TRUE && json_type(r->json, grad) != JSON_FALSE)
+        return pt2_fail(r, grad, "\"requires_grad\": expected true or false");
+    if (kind != JSON_NONE && !json_int(&layout, r->json, kind))
+        return pt2_fail(r, kind, "\"layout\": expected a number");
+    out->requires_grad = grad != JSON_NONE && json_type(r->json, grad) == JSON_TRUE;
+    if (sizes->rank > IR_RANK_MAX || strides.rank != sizes->rank || layout != LAYOUT_STRIDED)
+        return 0;
+    out->sizes = ir_shape_intern(r->m, sizes->rank, sizes->hint);
+    out->strides = ir_shape_intern(r->m, strides.rank, strides.hint);
+    out->known = all_known(sizes) && all_known(&strides);
+    return out->sizes == IR_NONE || out->strides == IR_NONE ? pt2_no_memory(r) : 0;
+}
+
+static int read_meta(struct ir_value *v, struct ir_layout *l, struct pt2_reader *r, uint32_t meta)
+{
+    struct dims sizes;
+    uint32_t dtype;
+    int64_t scalar;
+    int rc = read_dims(&sizes, r, meta, "sizes");
+    if (rc != 0 || (rc = pt2_need(&dtype, r, meta, "dtype", JSON_NUMBER)) != 0)
+        return rc;
+    if (!json_int(&scalar, r->json, dtype))
+        return pt2_fail(r, dtype, "\"dtype\": expected a number");
+    v->dtype = pt2_dtype(scalar);
+    v->shape = ir_shape_intern(r->m, sizes.rank, sizes.dim);
+    return v->shape == IR_NONE ? pt2_no_memory(r) : read_layout(l, r, meta, &sizes);
+}
+
+/* ---- values ---- */
+
+int pt2_value_new(uint32_t *out, struct pt2_reader *r, uint32_t token, uint32_t name, struct ir_value v)
+{
+    struct ir_model *m = r->m;
+    struct ir_layout layout = {.from = IR_NONE};
+    int rc;
+    v.name = name;
+    v.graph = r->graph;
+    const struct pt2_binding *b = name < r->cap_bindings ? &r->bindings[name] : NULL;
+    if (b && b->meta_epoch == r->graph + 1 && (rc = read_meta(&v, &layout, r, b->meta)) != 0)
+        return rc;
+    if (m->n_values == IR_NONE - 1)
+        return pt2_fail(r, token, "too many values");
+    if ((rc = pt2_room(r, &m->values, &r->cap_values, (size_t)m->n_values + 1, sizeof *m->values)) != 0 ||
+        (rc = pt2_room(r, &m->layouts, &r->cap_layouts, (size_t)m->n_values + 1, sizeof *m->layouts)) != 0)
+        return rc;
+    *out = m->n_values;
+    m->values[m->n_values] = v;
+    m->layouts[m->n_values++] = layout;
+    return pt2_bind(r, token, name, *out);
+}
+
+/* Bytes of a tensor, 0 when not known or absurd. */
+static uint64_t tensor_bytes(const struct ir_model *m, uint32_t value)
+{
+    const struct ir_shape *s = ir_shape_of(m, value);
+    uint64_t n = m->values[value].shape == IR_SHAPE_UNKNOWN ? 0 : element_size(m->values[value].dtype);
+    for (uint32_t i = 0; i < s->rank; i++)
+        if (s->dims[i] < 0 || __builtin_mul_overflow(n, (uint64_t)s->dims[i], &n))
+            return 0;
+    return n;
+}
+
+int pt2_param_new(struct pt2_reader *r, uint32_t name, uint32_t value)
+{
+    struct ir_model *m = r->m;
+    if (name >= r->cap_specs || r->specs[name].epoch != r->program + 1)
+        return 0;
+    const struct pt2_spec *s = &r->specs[name];
+    int rc = pt2_room(r, &m->params, &r->cap_params, (size_t)m->n_params + 1, sizeof *m->params);
+    if (rc != 0)
+        return rc;
+    uint32_t fqn = names_intern(&m->names, s->fqn);
+    if (fqn == NAME_NONE)
+        return pt2_no_memory(r);
+    m->values[value].name = fqn;
+    m->values[value].kind = IR_VALUE_PARAM;
+    m->values[value].def = m->n_params;
+    m->params[m->n_params++] = (struct ir_param){.value = value,
+                                                 .buffer = s->buffer,
+                                                 .no_grad = !m->layouts[value].requires_grad,
+                                                 .bytes = tensor_bytes(m, value)};
+    return 1;
+}
