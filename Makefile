@@ -187,9 +187,9 @@ format: ## clang-format every C file
 format-check: ## fail when clang-format would change a file
 	clang-format --dry-run -Werror $(C_FILES)
 
-lint: $(PB).h ## clang-tidy and cppcheck
-	clang-tidy --quiet $(LIB_SRC) $(CLI_SRC) -- -std=c11 $(CPPFLAGS_ALL)
-	cppcheck --quiet --error-exitcode=1 --std=c11 --enable=warning,portability,performance --inline-suppr \
+lint: $(PB).h ## look for mistakes with clang-tidy and cppcheck
+	@echo $(LIB_SRC) $(CLI_SRC) | xargs -n 1 -P "$$(nproc)" sh -c 'clang-tidy --quiet $$0 -- -std=c11 $(CPPFLAGS_ALL)'
+	@cppcheck --quiet --error-exitcode=1 --std=c11 --enable=warning,portability,performance --inline-suppr \
 	  --suppress=missingIncludeSystem -I. -Iinclude -I$(BUILD) $(LIB_SRC) $(CLI_SRC)
 
 # ---- installing
