@@ -104,6 +104,10 @@ static void put_body(struct path *p, const struct ir_model *m, uint32_t graph)
 static void put_root(struct path *p, const struct ir_model *m, uint32_t graph)
 {
     const struct ir_graph *g = &m->graphs[graph];
+    if (g->kind == IR_GRAPH_MAIN && graph != 0) {
+        put(p, "program:", 8);
+        put_component(p, g->name);
+    }
     if (g->kind != IR_GRAPH_FUNCTION)
         return;
     const struct ir_op *op = &m->ops[g->op];
@@ -119,7 +123,7 @@ static void put_root(struct path *p, const struct ir_model *m, uint32_t graph)
 
 const char *ir_graph_path(struct ir_model *m, uint32_t graph)
 {
-    if (m->graphs[graph].kind == IR_GRAPH_MAIN)
+    if (graph == 0)
         return "-";
     uint32_t depth = m->graphs[graph].depth;
     uint32_t *chain = arena_alloc(&m->arena, (size_t)depth + 1, sizeof *chain);

@@ -281,8 +281,9 @@ const struct ir_entry *ir_meta(const struct ir_model *m, const char *key);
 /* Opset version of a domain ("" = ai.onnx), or 0. */
 int64_t ir_opset(const struct ir_model *m, const char *domain);
 
-/* The `graph` of SPEC 6 for a graph id: "-", "/3:If/then_branch", "fn:domain:name"; components escaped with
- * %2F, %3A and %25. In the model's arena; NULL when memory is exhausted. */
+/* The `graph` of SPEC 6 for a graph id: "-", "/3:If/then_branch", "fn:domain:name", "program:name" for a
+ * further program of a .pt2; components escaped with %2F, %3A and %25. In the model's arena; NULL when memory
+ * is exhausted. */
 const char *ir_graph_path(struct ir_model *m, uint32_t graph);
 
 /* What must hold of a graph: numbers in range, SSA (each value defined once per scope), operands defined,

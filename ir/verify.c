@@ -55,7 +55,8 @@ static int check_graph(const struct verify *k, uint32_t graph)
         return bad_graph(k, graph, "nodes up to", m->n_nodes, g->first_node);
     if (g->first_param > m->n_params || g->n_params > m->n_params - g->first_param)
         return bad_graph(k, graph, "parameters up to", m->n_params, g->first_param);
-    if ((g->kind == IR_GRAPH_MAIN) != (graph == 0))
+    bool several = m->format == IR_PT2 && g->kind == IR_GRAPH_MAIN; /* programs of one archive */
+    if ((g->kind == IR_GRAPH_MAIN) != (graph == 0) && !several)
         return bad_graph(k, graph, "kind", IR_GRAPH_MAIN, g->kind);
     if (g->kind == IR_GRAPH_FUNCTION && (g->op >= m->n_ops || m->ops[g->op].function != graph))
         return bad_graph(k, graph, "operator below", m->n_ops, g->op);

@@ -379,14 +379,11 @@ static int read_graph_input(struct pt2_reader *r, uint32_t token, const struct p
         return rc;
     if (arg && arg->same)
         return pt2_bind(r, token, name, arg->value);
+    if (r->m->graphs[r->graph].kind == IR_GRAPH_MAIN && (rc = pt2_param(r, token, name)) != 0)
+        return rc < 0 ? rc : 0;
     struct ir_value v = {.kind = IR_VALUE_INPUT, .def = r->n_ids};
     if ((rc = pt2_value_new(&value, r, token, name, v)) != 0)
         return rc;
-    if (r->m->graphs[r->graph].kind == IR_GRAPH_MAIN) {
-        rc = pt2_param_new(r, name, value);
-        if (rc != 0)
-            return rc < 0 ? rc : 0;
-    }
     r->m->layouts[value].from = arg ? arg->value : IR_NONE;
     return push_id(r, value);
 }

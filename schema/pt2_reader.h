@@ -15,6 +15,8 @@ struct pt2_spec {
     uint32_t epoch; /* program it was set in */
     bool buffer;    /* or a constant */
     struct str fqn;
+    uint32_t value_epoch,
+        value; /* where this name is an FQN: the program and its value (tied parameters share one) */
 };
 
 /* What a name stands for in the graph that is being read. */
@@ -110,8 +112,9 @@ int pt2_value_new(uint32_t *out, struct pt2_reader *r, uint32_t token, uint32_t 
 int pt2_bind(struct pt2_reader *r, uint32_t token, uint32_t name, uint32_t value);
 /* What a name stands for, or IR_NONE. */
 uint32_t pt2_lookup(const struct pt2_reader *r, uint32_t name);
-/* A value that the program does not compute becomes a parameter if the signature says so: 1, else 0. */
-int pt2_param_new(struct pt2_reader *r, uint32_t name, uint32_t value);
+/* If the signature says that an input is a parameter, buffer or constant: defines it, or binds it to the
+ * value that it is tied to, and returns 1; else 0. */
+int pt2_param(struct pt2_reader *r, uint32_t token, uint32_t name);
 /* ONNX's number for torch's ScalarType. */
 uint8_t pt2_dtype(int64_t scalar_type);
 

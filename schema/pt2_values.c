@@ -244,24 +244,38 @@ static uint64_t tensor_bytes(const struct ir_model *m, uint32_t value)
     return n;
 }
 
-int pt2_param_new(struct pt2_reader *r, uint32_t name, uint32_t value)
+static int param_new(uint32_t *value, struct pt2_reader *r, uint32_t token, uint32_t name, uint32_t fqn)
 {
     struct ir_model *m = r->m;
-    if (name >= r->cap_specs || r->specs[name].epoch != r->program + 1)
-        return 0;
-    const struct pt2_spec *s = &r->specs[name];
+    struct ir_value v = {.kind = IR_VALUE_PARAM, .def = m->n_params};
     int rc = pt2_room(r, &m->params, &r->cap_params, (size_t)m->n_params + 1, sizeof *m->params);
-    if (rc != 0)
+    if (rc != 0 || (rc = pt2_value_new(value, r, token, name, v)) != 0)
         return rc;
-    uint32_t fqn = names_intern(&m->names, s->fqn);
+    m->values[*value].name = fqn;
+    m->params[m->n_params++] = (struct ir_param){.value = *value,
+                                                 .buffer = r->specs[name].buffer,
+                                                 .no_grad = !m->layouts[*value].requires_grad,
+                                                 .bytes = tensor_bytes(m, *value)};
+    return 0;
+}
+
+int pt2_param(struct pt2_reader *r, uint32_t token, uint32_t name)
+{
+    uint32_t epoch = r->program + 1;
+    if (name >= r->cap_specs || r->specs[name].epoch != epoch)
+        return 0;
+    uint32_t fqn = names_intern(&r->m->names, r->specs[name].fqn);
     if (fqn == NAME_NONE)
         return pt2_no_memory(r);
-    m->values[value].name = fqn;
-    m->values[value].kind = IR_VALUE_PARAM;
-    m->values[value].def = m->n_params;
-    m->params[m->n_params++] = (struct ir_param){.value = value,
-                                                 .buffer = s->buffer,
-                                                 .no_grad = !m->layouts[value].requires_grad,
-                                                 .bytes = tensor_bytes(m, value)};
-    return 1;
+    int rc = pt2_room(r, &r->specs, &r->cap_specs, (size_t)fqn + 1, sizeof *r->specs);
+    if (rc != 0)
+        return rc;
+    struct pt2_spec *s = &r->specs[fqn];
+    if (s->value_epoch == epoch) {
+        rc = pt2_bind(r, token, name, s->value);
+        return rc != 0 ? rc : 1;
+    }
+    s->value_epoch = epoch;
+    rc = param_new(&s->value, r, token, name, fqn);
+    return rc != 0 ? rc : 1;
 }
