@@ -205,7 +205,7 @@ install: all ## install the program, libraries, header, manual, pkg-config and C
 	install -m 644 docs/sactag.1 $(DESTDIR)$(MANDIR)/man1/sactag.1
 	sed -e 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|; s|@INCLUDEDIR@|$(INCLUDEDIR)|; s|@VERSION@|$(VERSION)|; s|@LIBS@|$(LIBS)|' \
 	  lib/sactag.pc.in > $(DESTDIR)$(LIBDIR)/pkgconfig/sactag.pc
-	sed -e 's|@LIBDIR@|$(LIBDIR)|; s|@INCLUDEDIR@|$(INCLUDEDIR)|' \
+	sed -e 's|@INCLUDEDIR@|$(INCLUDEDIR)|; s|@LIBS@|$(patsubst -l%,%;,$(LIBS))|; s|; |;|g' \
 	  lib/sactagConfig.cmake.in > $(DESTDIR)$(LIBDIR)/cmake/sactag/sactagConfig.cmake
 	sed -e 's|@VERSION@|$(VERSION)|' lib/sactagConfigVersion.cmake.in > $(DESTDIR)$(LIBDIR)/cmake/sactag/sactagConfigVersion.cmake
 
