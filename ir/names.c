@@ -64,11 +64,23 @@ static int rehash(struct names *t)
     return 0;
 }
 
+uint32_t names_hash(const struct names *t, struct str s)
+{
+    uint32_t tag = hash_of(t, s);
+    if (t->slots)
+        __builtin_prefetch(&t->slots[tag & t->mask]);
+    return tag;
+}
+
 uint32_t names_intern(struct names *t, struct str s)
+{
+    return names_intern_hashed(t, s, hash_of(t, s));
+}
+
+uint32_t names_intern_hashed(struct names *t, struct str s, uint32_t tag)
 {
     if (!t->slots && rehash(t) != 0)
         return NAME_NONE;
-    uint32_t tag = hash_of(t, s);
     struct name_slot *slot = probe(t, tag, s);
     if (slot->tag)
         return slot->id;

@@ -26,6 +26,11 @@ void names_free(struct names *t);
 /* The id of `s`, added if new. The text must outlive the table. NAME_NONE when memory is exhausted. */
 uint32_t names_intern(struct names *t, struct str s);
 
+/* The same in two steps, for callers with something to do in between: the first fetches the slot into the
+ * cache. */
+uint32_t names_hash(const struct names *t, struct str s);
+uint32_t names_intern_hashed(struct names *t, struct str s, uint32_t hash);
+
 /* The id of `s`, or NAME_NONE. */
 uint32_t names_find(const struct names *t, struct str s);
 

@@ -3,9 +3,9 @@
 
 /* ---- values */
 
-static int intern_new(struct onnx_reader *r, uint32_t *id, struct str name)
+static int intern_new(struct onnx_reader *r, uint32_t *id, const struct onnx_ref *ref)
 {
-    *id = names_intern(&r->m->names, name);
+    *id = names_intern_hashed(&r->m->names, ref->name, ref->hash);
     if (*id == NAME_NONE)
         return onnx_no_memory(r);
     if (*id < r->n_bind)
@@ -16,10 +16,16 @@ static int intern_new(struct onnx_reader *r, uint32_t *id, struct str name)
     return rc;
 }
 
-int onnx_intern(struct onnx_reader *r, uint32_t *id, struct str name)
+static int intern_text(struct onnx_reader *r, uint32_t *id, struct str name)
 {
-    if (name.n)
-        return intern_new(r, id, name);
+    struct onnx_ref ref = {name, names_hash(&r->m->names, name)};
+    return intern_new(r, id, &ref);
+}
+
+int onnx_intern(struct onnx_reader *r, uint32_t *id, const struct onnx_ref *ref)
+{
+    if (ref->name.n)
+        return intern_new(r, id, ref);
     *id = IR_NONE;
     return 0;
 }
@@ -97,10 +103,36 @@ static int read_info(struct onnx_reader *r, struct onnx_info *info, struct str b
     return rc ? onnx_malformed(r, rc) : 0;
 }
 
+/* The id of a name, or NAME_NONE. Exporters write value_info in the order of the definitions: a name that
+ * lies within INFO_SKIP of where the last one was found is found without hashing, its text already on the
+ * way. */
+#define INFO_SKIP  4
+#define INFO_AHEAD 16
+static uint32_t find_info(struct onnx_reader *r, struct str name)
+{
+    const struct names *t = &r->m->names;
+    uint32_t from = r->next_info;
+    if (from < t->n && t->n - from > INFO_AHEAD)
+        for (uint32_t i = INFO_AHEAD - INFO_SKIP; i < INFO_AHEAD; i++)
+            __builtin_prefetch(t->text[from + i].s);
+    for (uint32_t id = from; id < t->n && id - from < INFO_SKIP; id++) {
+        if (str_eq(t->text[id], name)) {
+            r->next_info = id + 1;
+            return id;
+        }
+    }
+    uint32_t id = names_find(t, name);
+    if (id != NAME_NONE)
+        r->next_info = id + 1;
+    return id;
+}
+
 /* value_info and the types of outputs: the definition may stand later in the file, or nowhere. */
 static int type_of_name(struct onnx_reader *r, const struct onnx_info *info, struct str body)
 {
-    uint32_t name = info->name.n ? names_find(&r->m->names, info->name) : NAME_NONE;
+    if (info->name.n == 0)
+        return 0;
+    uint32_t name = find_info(r, info->name);
     uint32_t value = name == NAME_NONE ? IR_NONE : local(r, name);
     if (value != IR_NONE)
         return set_type(r, value, info);
@@ -117,7 +149,7 @@ static int types_left(struct onnx_reader *r)
         int rc = read_info(r, &info, r->infos[i]);
         if (rc)
             return rc;
-        uint32_t name = info.name.n ? names_find(&r->m->names, info.name) : NAME_NONE;
+        uint32_t name = find_info(r, info.name);
         uint32_t value = name == NAME_NONE ? IR_NONE : local(r, name);
         if (value != IR_NONE && (rc = set_type(r, value, &info)) != 0)
             return rc;
@@ -139,7 +171,7 @@ static int push_input(struct onnx_reader *r, uint32_t value)
 static int define_input(struct onnx_reader *r, uint32_t *value, struct str text)
 {
     uint32_t name;
-    int rc = intern_new(r, &name, text);
+    int rc = intern_text(r, &name, text);
     if (rc)
         return rc;
     *value = text.n ? local(r, name) : IR_NONE;
@@ -166,8 +198,8 @@ static int read_input(struct onnx_reader *r, struct str body)
 
 static int push_output(struct onnx_reader *r, struct str text)
 {
-    uint32_t name;
-    int rc = onnx_intern(r, &name, text);
+    uint32_t name = IR_NONE;
+    int rc = text.n ? intern_text(r, &name, text) : 0;
     if (rc == 0)
         rc = onnx_room(r, &r->outputs, &r->cap_outputs, (size_t)r->n_outputs + 1, sizeof *r->outputs);
     if (rc == 0)
@@ -195,7 +227,7 @@ static int read_value_info(struct onnx_reader *r, struct str body)
 static int define_param(struct onnx_reader *r, uint32_t *value, bool *graph_input, struct str text)
 {
     uint32_t name;
-    int rc = intern_new(r, &name, text);
+    int rc = intern_text(r, &name, text);
     if (rc)
         return rc;
     struct ir_value v = {.name = name, .def = r->m->n_params, .kind = IR_VALUE_PARAM};
@@ -321,10 +353,13 @@ static int walk_occurrence(struct onnx_reader *r, struct ir_op *op, uint32_t seg
     bool function = r->m->graphs[r->graph].kind == IR_GRAPH_FUNCTION;
     struct wire w = onnx_wire(onnx_at(r->m, r->m->segs[seg].span));
     struct wire_field f;
+    const uint8_t *ahead = w.at;
     int rc = 0, step = 0;
     while (rc == 0 && (step = wire_next(&w, &f)) == 1)
-        if (f.type == WIRE_LEN)
+        if (f.type == WIRE_LEN) {
+            ahead = wire_prefetch(&w, ahead);
             rc = function ? function_field(r, op, &f, seg) : graph_field(r, &f, seg);
+        }
     if (rc == 0 && step < 0) {
         r->bad = w.at;
         rc = onnx_malformed(r, step);
@@ -342,8 +377,8 @@ static int name_function(struct onnx_reader *r, const struct ir_op *op)
         return rc;
     g->name = op->type;
     if (m->ops[g->op].function != IR_NONE)
-        return onnx_fail(r, (const uint8_t *)op->type.s, "expected one definition of function '%.*s' but found two",
-                         STR_ARG(op->type));
+        return onnx_fail(r, (const uint8_t *)op->type.s,
+                         "expected one definition of function '%.*s' but found two", STR_ARG(op->type));
     m->ops[g->op].function = r->graph;
     return 0;
 }
@@ -378,6 +413,7 @@ int onnx_read_graph(struct onnx_reader *r, uint32_t graph)
     r->graph = graph;
     r->node = IR_NONE;
     r->n_inputs = r->n_outputs = r->n_attrs = r->n_infos = 0;
+    r->next_info = m->names.n;
     m->graphs[graph].first_node = m->n_nodes;
     m->graphs[graph].first_param = m->n_params;
     r->graphs[graph].first_child = m->n_graphs;

@@ -194,26 +194,22 @@ static int push_operand(struct onnx_reader *r, uint32_t ref)
     return rc;
 }
 
-static int push_out(struct onnx_reader *r, uint32_t name)
+static int push_ref(struct onnx_reader *r, struct onnx_ref **list, uint32_t *n, size_t *cap, struct str name)
 {
-    int rc = onnx_room(r, &r->outs, &r->cap_outs, (size_t)r->n_outs + 1, sizeof *r->outs);
+    int rc = onnx_room(r, list, cap, (size_t)*n + 1, sizeof **list);
     if (rc == 0)
-        r->outs[r->n_outs++] = name;
+        (*list)[(*n)++] = (struct onnx_ref){name, names_hash(&r->m->names, name)};
     return rc;
 }
 
 static int node_field(struct onnx_reader *r, struct ir_op *op, const struct wire_field *f)
 {
     struct ir_node *n = &r->m->nodes[r->node];
-    uint32_t name;
-    int rc;
     switch (f->number) {
     case ONNX_NODE_INPUT:
-        rc = onnx_intern(r, &name, wire_str(f));
-        return rc ? rc : push_operand(r, name);
+        return push_ref(r, &r->ins, &r->n_ins, &r->cap_ins, wire_str(f));
     case ONNX_NODE_OUTPUT:
-        rc = onnx_intern(r, &name, wire_str(f));
-        return rc ? rc : push_out(r, name);
+        return push_ref(r, &r->outs, &r->n_outs, &r->cap_outs, wire_str(f));
     case ONNX_NODE_NAME:
         n->name = wire_str(f);
         return 0;
@@ -233,24 +229,35 @@ static int node_field(struct onnx_reader *r, struct ir_op *op, const struct wire
     }
 }
 
+static int use_inputs(struct onnx_reader *r)
+{
+    int rc = 0;
+    for (uint32_t i = 0; rc == 0 && i < r->n_ins; i++) {
+        uint32_t name;
+        rc = onnx_intern(r, &name, &r->ins[i]);
+        if (rc == 0)
+            rc = push_operand(r, name);
+    }
+    return rc;
+}
+
 /* Outputs come behind the inputs in m->operands, however the file mixes them. */
 static int define_outputs(struct onnx_reader *r)
 {
-    for (uint32_t i = 0; i < r->n_outs; i++) {
-        uint32_t value = IR_NONE;
-        int rc = 0;
-        if (r->outs[i] != IR_NONE)
+    int rc = 0;
+    for (uint32_t i = 0; rc == 0 && i < r->n_outs; i++) {
+        uint32_t name, value = IR_NONE;
+        rc = onnx_intern(r, &name, &r->outs[i]);
+        if (rc == 0 && name != IR_NONE)
             rc = onnx_define(r, &value,
-                             (struct ir_value){.name = r->outs[i],
+                             (struct ir_value){.name = name,
                                                .def = r->node,
                                                .kind = IR_VALUE_NODE,
                                                .out = (uint16_t)(i < UINT16_MAX ? i : UINT16_MAX)});
         if (rc == 0)
             rc = push_operand(r, value);
-        if (rc)
-            return rc;
     }
-    return 0;
+    return rc;
 }
 
 static int new_node(struct onnx_reader *r, struct str body, uint32_t seg)
@@ -268,7 +275,7 @@ static int new_node(struct onnx_reader *r, struct str body, uint32_t seg)
                                          .seg = seg,
                                          .operands = m->n_operands,
                                          .body = IR_NONE};
-    r->n_outs = 0;
+    r->n_ins = r->n_outs = 0;
     r->last_body = r->node_seg = IR_NONE;
     return 0;
 }
@@ -288,13 +295,14 @@ int onnx_read_node(struct onnx_reader *r, struct str body, uint32_t seg)
         rc = onnx_malformed(r, step);
     }
     struct ir_node *n = &m->nodes[r->node];
-    if (rc == 0) {
-        n->n_in = m->n_operands - n->operands;
-        n->n_out = r->n_outs;
-        rc = define_outputs(r);
-    }
+    n->n_in = r->n_ins;
+    n->n_out = r->n_outs;
     if (rc == 0)
         rc = onnx_intern_op(r, &n->op, op);
+    if (rc == 0)
+        rc = use_inputs(r);
+    if (rc == 0)
+        rc = define_outputs(r);
     if (rc == 0)
         r->node = IR_NONE;
     return rc;

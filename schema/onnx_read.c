@@ -190,6 +190,7 @@ static void free_scratch(struct onnx_reader *r)
     free(r->outputs);
     free(r->attrs);
     free(r->infos);
+    free(r->ins);
     free(r->outs);
     free(r->undo);
     free(r->todo);

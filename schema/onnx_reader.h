@@ -25,6 +25,12 @@ struct onnx_graph {
     uint32_t next_child;            /* onnx_scope.c */
 };
 
+/* A name that a node refers to, hashed when it was met. */
+struct onnx_ref {
+    struct str name;
+    uint32_t hash;
+};
+
 struct onnx_undo {
     uint32_t name, value;
 };
@@ -71,10 +77,12 @@ struct onnx_reader {
     struct str *infos; /* ValueInfoProtos of names not defined so far */
     uint32_t n_infos;
     size_t cap_infos;
+    uint32_t next_info; /* name id that the next value_info may have */
 
     /* Of the node being walked. */
-    uint32_t *outs, n_outs; /* name ids */
-    size_t cap_outs;
+    struct onnx_ref *ins, *outs;
+    uint32_t n_ins, n_outs;
+    size_t cap_ins, cap_outs;
     uint32_t last_body, node_seg;
 
     struct onnx_undo *undo;
@@ -108,7 +116,7 @@ int onnx_fail(struct onnx_reader *r, const uint8_t *at, const char *fmt, ...)
 int onnx_read_graph(struct onnx_reader *r, uint32_t graph);
 
 /* The id of a name, IR_NONE for the empty one. */
-int onnx_intern(struct onnx_reader *r, uint32_t *id, struct str name);
+int onnx_intern(struct onnx_reader *r, uint32_t *id, const struct onnx_ref *ref);
 
 /* Defines a name in the graph being read; an error when it is defined there already. */
 int onnx_define(struct onnx_reader *r, uint32_t *value, struct ir_value v);

@@ -109,6 +109,21 @@ static inline int wire_next(struct wire *w, struct wire_field *f)
     return wire_next_other(w, f, tag, p);
 }
 
+/* Asks for the cache lines of the next WIRE_AHEAD bytes, but for those before `ahead`, which were asked for;
+ * returns up to where. Hopping from length to length waits for memory at each hop otherwise (8 times slower
+ * over 460 MB of nodes). Pages that are not in memory are not fetched by it. */
+#define WIRE_AHEAD 4096
+static inline const uint8_t *wire_prefetch(const struct wire *w, const uint8_t *ahead)
+{
+    const uint8_t *p = ahead > w->at ? ahead : w->at;
+    const uint8_t *end = w->end - w->at > WIRE_AHEAD ? w->at + WIRE_AHEAD : w->end;
+    while (p < end) {
+        __builtin_prefetch(p);
+        p = end - p > 64 ? p + 64 : end;
+    }
+    return p;
+}
+
 /* Is it this field, length-delimited / a varint? A field of another wire type than the schema's is an unknown
  * field, as protobuf reads it. */
 static inline bool wire_is_len(const struct wire_field *f, uint32_t number)
