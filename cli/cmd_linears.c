@@ -1,15 +1,6 @@
 #include "cli/command.h"
 #include "cli/print.h"
 
-static int print(const struct page *p)
-{
-    if (p->o->format == FORMAT_TSV)
-        return print_linears_tsv(p);
-    if (p->o->format == FORMAT_JSON)
-        return print_linears_json(p);
-    return print_linears_text(p);
-}
-
 static int list(struct input *in, struct options *o, struct out *out)
 {
     sactag_plan *plan = NULL;
@@ -17,7 +8,7 @@ static int list(struct input *in, struct options *o, struct out *out)
 
     struct page p = {.f = out->f, .color = out->color, .o = o, .in = in, .plan = plan};
     if (!e)
-        e = print(&p);
+        e = print_linears(&p);
     sactag_plan_free(plan);
     return e;
 }

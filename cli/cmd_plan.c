@@ -13,19 +13,6 @@ static int dumped(struct input *in, const struct options *o, FILE *f, int status
     return input_done(in, o, ferror(f) ? 0 : status);
 }
 
-static int print(const struct page *p)
-{
-    sactag_model *m = p->in->m;
-
-    if (p->o->dot)
-        return dumped(p->in, p->o, p->f, sactag_dot(m, p->plan, put, p->f, p->in->d));
-    if (p->o->format == FORMAT_TSV)
-        return print_plan_tsv(p);
-    if (p->o->format == FORMAT_JSON)
-        return print_plan_json(p);
-    return print_plan_text(p);
-}
-
 /* With -v the forced shapes are shown even where the output has no room for them. */
 static int tell_forced(const struct options *o, const sactag_plan *plan)
 {
@@ -48,8 +35,10 @@ static int decide(struct input *in, struct options *o, struct out *out)
     if (!e)
         e = tell_forced(o, plan);
     struct page p = {.f = out->f, .color = out->color, .o = o, .in = in, .plan = plan};
-    if (!e)
-        e = print(&p);
+    if (!e && o->dot)
+        e = dumped(in, o, out->f, sactag_dot(in->m, plan, put, out->f, in->d));
+    else if (!e)
+        e = print_plan(&p);
     sactag_plan_free(plan);
     return e;
 }
@@ -59,9 +48,7 @@ static int run(struct options *o)
     struct input in;
     struct out out;
 
-    if (o->dot && (o->dump_ir || o->format != FORMAT_TEXT))
-        return message_error(2, &o->voice, NULL, "--dot, --dump-ir and --format exclude each other");
-    if (o->dump_ir && o->format != FORMAT_TEXT)
+    if (o->dot + o->dump_ir + (o->format != FORMAT_TEXT) > 1)
         return message_error(2, &o->voice, NULL, "--dot, --dump-ir and --format exclude each other");
     if (o->merge && (o->format != FORMAT_TEXT || o->dot || o->dump_ir))
         return message_error(2, &o->voice, NULL, "--merge is for --format text");

@@ -1,15 +1,6 @@
 #include "cli/command.h"
 #include "cli/print.h"
 
-static int print(const struct page *p)
-{
-    if (p->o->format == FORMAT_TSV)
-        return print_plan_tsv(p);
-    if (p->o->format == FORMAT_JSON)
-        return print_plan_json(p);
-    return print_plan_text(p);
-}
-
 static int show(struct input *in, struct options *o, struct out *out)
 {
     sactag_plan *plan = NULL;
@@ -17,7 +8,7 @@ static int show(struct input *in, struct options *o, struct out *out)
 
     struct page p = {.f = out->f, .color = out->color, .tags = true, .o = o, .in = in, .plan = plan};
     if (!e)
-        e = print(&p);
+        e = print_plan(&p);
     sactag_plan_free(plan);
     return e;
 }

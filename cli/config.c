@@ -65,7 +65,7 @@ static int take_line(struct options *o, char *line, const char *place)
     cut_comment(line);
     char *equals = strchr(line, '=');
     char *value = equals ? trim(equals + 1) : NULL;
-    char where[4200];
+    char where[4400];
 
     if (equals)
         *equals = 0;

@@ -46,8 +46,8 @@ int input_open(struct input *in, const struct options *o, const char *arg)
 
     memset(in, 0, sizeof *in);
     in->name = is_dash(arg) ? "standard input" : arg;
-    const char *slash = is_dash(arg) ? NULL : strrchr(arg, '/');
-    in->base = slash ? slash + 1 : in->name;
+    const char *slash = strrchr(arg, '/');
+    in->base = slash ? slash + 1 : arg;
     in->d = sactag_diag_new();
     if (!in->d)
         return message_nomem(&o->voice);

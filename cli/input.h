@@ -8,7 +8,7 @@ struct input {
     sactag_model *m;
     sactag_diag *d;   /* what the library says about it, not yet shown */
     const char *name; /* for messages: as given, or "standard input" */
-    const char *base; /* without its folders, for output that is kept */
+    const char *base; /* without its folders, for output that is kept; "-" for standard input */
 };
 
 /* Opens a model; "-" is standard input. Returns 0, or an exit code with the reason said. Either way to be

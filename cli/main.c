@@ -51,21 +51,26 @@ static int print_version(void)
     return 0;
 }
 
+static int run_with(const struct command *c, struct options *o)
+{
+    if (o->given & OPT_BIT(OPT_HELP)) {
+        help_command(c);
+        return 0;
+    }
+    if (o->given & OPT_BIT(OPT_VERSION))
+        return print_version();
+    if (o->n_args < c->min_args || o->n_args > c->max_args)
+        return wrong_number(c, o);
+    return c->run(o);
+}
+
 static int run_command(const struct command *c, int argc, char **argv)
 {
     struct options o;
     int e = options_parse(&o, argc, argv, c->options | OPT_COMMON);
 
-    if (e)
-        ;
-    else if (o.given & OPT_BIT(OPT_HELP))
-        help_command(c);
-    else if (o.given & OPT_BIT(OPT_VERSION))
-        e = print_version();
-    else if (o.n_args < c->min_args || o.n_args > c->max_args)
-        e = wrong_number(c, &o);
-    else
-        e = c->run(&o);
+    if (!e)
+        e = run_with(c, &o);
     options_free(&o);
     return e;
 }

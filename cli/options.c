@@ -79,11 +79,6 @@ const struct option_spec *option_spec(enum option_id id)
 
 static const char *const format_words[] = {"text", "tsv", "json"};
 
-const char *format_name(enum format f)
-{
-    return format_words[f];
-}
-
 /* ---- values ---- */
 
 static int bad_word(const struct options *o, const char *where, const char *value, const char *const *words,

@@ -115,7 +115,4 @@ int options_take(struct options *o, enum option_id id, const char *value, const 
  * as they are. */
 int config_read(struct options *o, const char *path);
 
-/* The format's name, "text", "tsv" or "json". */
-const char *format_name(enum format f);
-
 #endif

@@ -3,6 +3,32 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+int print_plan(const struct page *p)
+{
+    switch (p->o->format) {
+    case FORMAT_TSV:
+        return print_plan_tsv(p);
+    case FORMAT_JSON:
+        return print_plan_json(p);
+    case FORMAT_TEXT:
+        break;
+    }
+    return print_plan_text(p);
+}
+
+int print_linears(const struct page *p)
+{
+    switch (p->o->format) {
+    case FORMAT_TSV:
+        return print_linears_tsv(p);
+    case FORMAT_JSON:
+        return print_linears_json(p);
+    case FORMAT_TEXT:
+        break;
+    }
+    return print_linears_text(p);
+}
+
 /* Columns that UTF-8 text takes, not counting that some characters are wide. */
 static size_t columns(const char *s, size_t n)
 {

@@ -16,7 +16,10 @@ struct page {
     const sactag_plan *plan;
 };
 
-/* All return 0 or an exit code; write errors stay with the FILE. */
+/* In the format that the options ask for. Return 0 or an exit code; write errors stay with the FILE. */
+int print_plan(const struct page *p);
+int print_linears(const struct page *p);
+
 int print_plan_text(const struct page *p);
 int print_plan_tsv(const struct page *p);
 int print_plan_json(const struct page *p);
