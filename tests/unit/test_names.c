@@ -1,0 +1,100 @@
+#include "ir/names.h"
+
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+Test(names, equal_text_has_one_id)
+{
+    struct names t;
+    names_init(&t);
+    char copy[] = "layers.0.weight";
+    cr_assert_eq(names_intern(&t, STR_LIT("layers.0.weight")), 0);
+    cr_assert_eq(names_intern(&t, STR_LIT("layers.1.weight")), 1);
+    cr_assert_eq(names_intern(&t, str_of(copy)), 0);
+    cr_assert_eq(t.n, 2);
+    cr_assert(str_is(t.text[1], "layers.1.weight"));
+    names_free(&t);
+}
+
+Test(names, find_adds_nothing)
+{
+    struct names t;
+    names_init(&t);
+    cr_assert_eq(names_find(&t, STR_LIT("x")), NAME_NONE);
+    names_intern(&t, STR_LIT("x"));
+    cr_assert_eq(names_find(&t, STR_LIT("x")), 0);
+    cr_assert_eq(names_find(&t, STR_LIT("y")), NAME_NONE);
+    cr_assert_eq(t.n, 1);
+    names_free(&t);
+}
+
+Test(names, empty_text_and_nuls_are_names)
+{
+    struct names t;
+    names_init(&t);
+    uint32_t empty = names_intern(&t, (struct str){NULL, 0});
+    uint32_t nul = names_intern(&t, STR_LIT("\0"));
+    uint32_t two = names_intern(&t, STR_LIT("\0\0"));
+    cr_assert_neq(empty, nul);
+    cr_assert_neq(nul, two);
+    cr_assert_eq(names_intern(&t, STR_LIT("")), empty);
+    cr_assert_eq(names_find(&t, STR_LIT("\0")), nul);
+    names_free(&t);
+}
+
+Test(names, many_names_stay_found_while_the_table_grows)
+{
+    enum { N = 100000 };
+    struct names t;
+    names_init(&t);
+    char(*text)[16] = calloc(N, sizeof *text);
+    cr_assert_not_null(text);
+    for (uint32_t i = 0; i < N; i++) {
+        snprintf(text[i], sizeof text[i], "val_%u", i);
+        cr_assert_eq(names_intern(&t, str_of(text[i])), i);
+    }
+    for (uint32_t i = 0; i < N; i++) {
+        cr_assert_eq(names_find(&t, str_of(text[i])), i);
+        cr_assert_eq(names_intern(&t, str_of(text[i])), i);
+    }
+    cr_assert_eq(t.n, N);
+    cr_assert_leq(t.mask + 1, 4 * N, "the table takes %zu slots", t.mask + 1);
+    names_free(&t);
+    free(text);
+}
+
+Test(names, two_steps_are_the_same_as_one)
+{
+    struct names t;
+    names_init(&t);
+    uint32_t hash = names_hash(&t, STR_LIT("a")); /* before there is a table */
+    cr_assert_eq(names_intern_hashed(&t, STR_LIT("a"), hash), 0);
+    cr_assert_eq(names_intern(&t, STR_LIT("a")), 0);
+    hash = names_hash(&t, STR_LIT("b"));
+    char text[1000][8];
+    for (unsigned i = 0; i < 1000; i++) { /* the table grows in between */
+        snprintf(text[i], sizeof text[i], "n%u", i);
+        names_intern(&t, str_of(text[i]));
+    }
+    cr_assert_eq(names_intern_hashed(&t, STR_LIT("b"), hash), 1001);
+    cr_assert_eq(names_find(&t, STR_LIT("b")), 1001);
+    names_free(&t);
+}
+
+Test(names, tables_do_not_share_their_hash)
+{
+    /* A file must not be able to choose names that collide. */
+    struct names a, b;
+    names_init(&a);
+    names_init(&b);
+    unsigned equal = 0;
+    char text[64][8];
+    for (unsigned i = 0; i < 64; i++) {
+        snprintf(text[i], sizeof text[i], "n%u", i);
+        equal += names_hash(&a, str_of(text[i])) == names_hash(&b, str_of(text[i]));
+    }
+    cr_assert_lt(equal, 4);
+    names_free(&a);
+    names_free(&b);
+}

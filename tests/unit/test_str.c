@@ -1,0 +1,91 @@
+#include "ir/str.h"
+
+#include <criterion/criterion.h>
+
+Test(str, comparisons_are_by_bytes)
+{
+    cr_assert(str_eq(STR_LIT("a\0b"), STR_LIT("a\0b")));
+    cr_assert(!str_eq(STR_LIT("a\0b"), STR_LIT("a\0c")));
+    cr_assert(str_eq((struct str){NULL, 0}, STR_LIT("")));
+    cr_assert(str_is(STR_LIT("layers"), "layers"));
+    cr_assert(!str_is(STR_LIT("layers"), "layer"));
+    cr_assert(!str_is(STR_LIT("a\0b"), "a"));
+}
+
+Test(str, prefixes_and_suffixes)
+{
+    cr_assert(str_starts(STR_LIT("layers.0"), STR_LIT("layers")));
+    cr_assert(str_starts(STR_LIT("x"), STR_LIT("")));
+    cr_assert(!str_starts(STR_LIT("lay"), STR_LIT("layers")));
+    cr_assert(str_ends(STR_LIT("gate.weight"), STR_LIT(".weight")));
+    cr_assert(!str_ends(STR_LIT("weight"), STR_LIT(".weight")));
+    cr_assert(str_ends((struct str){NULL, 0}, STR_LIT("")));
+}
+
+Test(str, searching)
+{
+    cr_assert_eq(str_chr(STR_LIT("a.b.c"), '.'), 1);
+    cr_assert_eq(str_rchr(STR_LIT("a.b.c"), '.'), 3);
+    cr_assert_eq(str_chr(STR_LIT("abc"), '.'), -1);
+    cr_assert_eq(str_rchr((struct str){NULL, 0}, '.'), -1);
+    cr_assert_eq(str_find(STR_LIT("moe.router.gate"), STR_LIT("router")), 4);
+    cr_assert_eq(str_find(STR_LIT("moe"), STR_LIT("router")), -1);
+    cr_assert_eq(str_find(STR_LIT("moe"), STR_LIT("")), 0);
+    cr_assert_eq(str_find((struct str){NULL, 0}, STR_LIT("x")), -1);
+    cr_assert_eq(str_find(STR_LIT("a\0b"), STR_LIT("\0b")), 1);
+}
+
+static void escapes_to(struct str in, const char *want)
+{
+    char buf[256];
+    size_t n = str_escape(buf, sizeof buf, in);
+    cr_assert_str_eq(buf, want);
+    cr_assert_eq(n, strlen(want));
+    cr_assert_eq(str_escape(NULL, 0, in), strlen(want));
+}
+
+Test(str, escape_control_bytes)
+{
+    escapes_to(STR_LIT("plain /layers.0/MatMul"), "plain /layers.0/MatMul");
+    escapes_to(STR_LIT("a\tb\nc\\d"), "a\\tb\\nc\\\\d");
+    escapes_to(STR_LIT("\0\x01\x1b[31m\x7f\r"), "\\x00\\x01\\x1b[31m\\x7f\\x0d");
+    escapes_to((struct str){NULL, 0}, "");
+}
+
+Test(str, escape_keeps_valid_utf8)
+{
+    escapes_to(STR_LIT("\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80"), "\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80");
+    escapes_to(STR_LIT("\xc2\xa0"), "\xc2\xa0");
+}
+
+Test(str, escape_c1_controls_and_invalid_utf8)
+{
+    escapes_to(STR_LIT("\xc2\x9b"), "\\xc2\\x9b");          /* CSI */
+    escapes_to(STR_LIT("\xff\xfe"), "\\xff\\xfe");          /* never valid */
+    escapes_to(STR_LIT("\xc0\x80"), "\\xc0\\x80");          /* overlong NUL */
+    escapes_to(STR_LIT("\xe0\x80\x80"), "\\xe0\\x80\\x80"); /* overlong */
+    escapes_to(STR_LIT("\xf0\x80\x80\x80"), "\\xf0\\x80\\x80\\x80");
+    escapes_to(STR_LIT("\xed\xa0\x80"), "\\xed\\xa0\\x80"); /* surrogate */
+    escapes_to(STR_LIT("\xf4\x90\x80\x80"), "\\xf4\\x90\\x80\\x80");
+    escapes_to(STR_LIT("\xe2\x82"), "\\xe2\\x82"); /* cut off */
+    escapes_to(STR_LIT("\xe2x\x82"), "\\xe2x\\x82");
+}
+
+Test(str, escape_never_writes_past_the_room)
+{
+    char buf[16];
+    for (size_t cap = 1; cap <= 12; cap++) {
+        memset(buf, '#', sizeof buf);
+        cr_assert_eq(str_escape(buf, cap, STR_LIT("a\x01\xe2\x82\xac\n")), 10);
+        cr_assert_leq(strlen(buf), cap - 1);
+        for (size_t i = cap; i < sizeof buf; i++)
+            cr_assert_eq(buf[i], '#');
+    }
+    /* Whole sequences only: never half an escape. */
+    str_escape(buf, 4, STR_LIT("a\x01z"));
+    cr_assert_str_eq(buf, "a");
+    str_escape(buf, 5, STR_LIT("a\xe2\x82\xac"));
+    cr_assert_str_eq(buf, "a\xe2\x82\xac");
+    str_escape(buf, 4, STR_LIT("a\xe2\x82\xac"));
+    cr_assert_str_eq(buf, "a");
+}
