@@ -4,28 +4,39 @@
 # In ```sh blocks a line "$ COMMAND" is run (a backslash at its end continues it) and must succeed; the lines below, up
 # to the next command, are what it must print, stdout and stderr together. A line "..." there stands for any lines; with no line
 # below, output is not compared. All commands of one document run in one copy of the tree, with the program in PATH.
-# In other blocks marked with a language, a first line that names a file ("// examples/embed.c") means: the lines that
-# follow stand in that file.
+# A ```c block begins with a comment that names a file, "/* examples/embed.c */": the other lines stand in it.
 set -u
-root=$(cd "$(dirname "$0")/.." && pwd) program=$(realpath "$1") passed=0 failed=0
+root=$(cd "$(dirname "$0")/.." && pwd) BUILD=$(dirname "$1") passed=0 failed=0
+build=$(realpath "$BUILD")
 shift
-build=$(dirname "$program")
 cd "$root" || exit 1
+case $BUILD in build | /*) ;; *) echo "BUILD must be build or an absolute path" >&2 && exit 1 ;; esac
 [ $# -gt 0 ] || set -- README.md docs/*.md examples/*.md tests/README.md
 tmp=$(mktemp -d) || exit 1
 trap 'rm -rf "$tmp"' EXIT
 export PATH="$build:$PATH" LC_ALL=C TERM=dumb HOME="$tmp/home"
-unset MAKEFLAGS MAKELEVEL MFLAGS BUILD VARIANT
+export BUILD # by the same name, or make would build everything anew
+unset MAKEFLAGS MAKELEVEL MFLAGS VARIANT CC
 mkdir "$HOME"
 
-# Cuts a document into N.cmd, N.want and N.line files.
+# Cuts a document into N.cmd, N.want and N.line files, or N.code, N.from and N.line.
 extract()
 {
     awk -v dir="$2" '
         function close_command() { if (n) { close(base ".cmd"); close(base ".want") } }
         /^```/ {
-            if (!inside) { inside = 1; sh = /^```sh$/; next }
-            inside = sh = more = 0
+            if (!inside) { inside = 1; sh = /^```sh$/; c = /^```c$/; next }
+            if (code) close(code)
+            inside = sh = c = more = 0
+            code = ""
+        }
+        c && code { print >> code; next }
+        c {
+            base = sprintf("%s/%03d", dir, ++n)
+            code = base ".code"
+            printf "" > code
+            print NR > (base ".line"); close(base ".line")
+            print $2 > (base ".from"); close(base ".from")
         }
         !sh { next }
         more { print >> (base ".cmd"); more = /\\$/; next }
@@ -59,6 +70,13 @@ matches()
         END { exit !fits(1, 1) }' "$1" "$2"
 }
 
+# Whether the lines of file $1 stand in file $2, one after the other.
+stands_in()
+{
+    awk 'NR == FNR { want[++n] = $0; next } { got[++m] = $0 }
+        END { for (i = 0; n && i + n <= m; i++) { for (j = 1; j <= n && want[j] == got[i + j]; j++); if (j > n) exit 0 }; exit 1 }' "$1" "$2"
+}
+
 for doc in "$@"; do
     [ -e "$doc" ] || continue
     name=$(echo "$doc" | tr / _)
@@ -69,6 +87,16 @@ for doc in "$@"; do
         case $entry in build) ;; examples | docs) cp -R "$entry" "$tree" ;; *) ln -s "$root/$entry" "$tree/$entry" ;; esac
     done
     ln -s "$build" "$tree/build"
+    for code in "$parts"/*.code; do
+        [ -e "$code" ] || continue
+        base=${code%.code}
+        if stands_in "$code" "$(cat "$base.from")"; then
+            passed=$((passed + 1))
+        else
+            echo "FAIL docs $doc:$(cat "$base.line"): does not stand in $(cat "$base.from")"
+            failed=$((failed + 1))
+        fi
+    done
     for cmd in "$parts"/*.cmd; do
         [ -e "$cmd" ] || continue
         base=${cmd%.cmd} place=$doc:$(cat "${cmd%.cmd}.line")

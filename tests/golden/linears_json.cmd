@@ -1,0 +1,1 @@
+sactag linears cases/llama_gqa/model_train.onnx --format json

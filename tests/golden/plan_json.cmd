@@ -1,0 +1,1 @@
+sactag plan cases/toy/model_train.onnx --fqn moe.router.gate --format json

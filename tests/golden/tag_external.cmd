@@ -1,0 +1,12 @@
+# External data and another directory.
+code() { sactag "$@" && echo "exit 0: $*" || echo "exit $?: $*"; }
+mkdir in same out
+cp cases/toy/model_external.* in
+code tag in/model_external.onnx -o in/tagged.onnx
+code tag in/model_external.onnx -o out/tagged.onnx
+ls out
+for how in copy hardlink symlink keep; do
+    rm -rf out; mkdir out
+    code tag in/model_external.onnx -o out/tagged.onnx --external-data $how
+    ls out
+done
