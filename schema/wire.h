@@ -54,7 +54,7 @@ struct wire_field {
 
 static inline struct wire wire_over(const uint8_t *bytes, uint64_t n)
 {
-    return (struct wire){bytes, bytes + n};
+    return (struct wire){bytes, n ? bytes + n : bytes}; /* bytes may be NULL when there are none */
 }
 
 static inline struct wire wire_into(const struct wire_field *f)
