@@ -1,0 +1,253 @@
+#include "passes/fqn.h"
+
+#include "ir/diag.h"
+
+bool fqn_is_number(struct str c)
+{
+    for (size_t i = 0; i < c.n; i++)
+        if (c.s[i] < '0' || c.s[i] > '9')
+            return false;
+    return c.n > 0;
+}
+
+struct str fqn_parent(struct str fqn)
+{
+    ptrdiff_t dot = str_rchr(fqn, '.');
+    return dot < 0 ? str_sub(fqn, 0, 0) : str_sub(fqn, 0, (size_t)dot);
+}
+
+struct str fqn_last(struct str fqn)
+{
+    ptrdiff_t dot = str_rchr(fqn, '.');
+    return dot < 0 ? fqn : str_sub(fqn, (size_t)dot + 1, fqn.n - (size_t)dot - 1);
+}
+
+struct str fqn_unqualified(struct str fqn)
+{
+    struct str rest = fqn;
+    while (rest.n && fqn_is_number(fqn_last(rest)))
+        rest = fqn_parent(rest);
+    size_t from = rest.n - fqn_last(rest).n;
+    return str_sub(fqn, from, fqn.n - from);
+}
+
+bool fqn_inside(struct str fqn, struct str outer)
+{
+    if (outer.n == 0)
+        return fqn.n > 0;
+    return fqn.n > outer.n + 1 && str_starts(fqn, outer) && fqn.s[outer.n] == '.';
+}
+
+struct str fqn_relative(struct str fqn, struct str outer)
+{
+    if (outer.n == 0)
+        return fqn;
+    return fqn_inside(fqn, outer) ? str_sub(fqn, outer.n + 1, fqn.n - outer.n - 1) : str_sub(fqn, fqn.n, 0);
+}
+
+bool fqn_is_wrapper(struct str c)
+{
+    return str_is(c, "_orig_mod") || str_is(c, "_fsdp_wrapped_module") ||
+           str_is(c, "_checkpoint_wrapped_module");
+}
+
+/* The first component of *rest, which loses it and its dot. */
+static struct str next_component(struct str *rest)
+{
+    ptrdiff_t dot = str_chr(*rest, '.');
+    size_t n = dot < 0 ? rest->n : (size_t)dot;
+    struct str c = str_sub(*rest, 0, n);
+    *rest = str_sub(*rest, dot < 0 ? n : n + 1, rest->n - (dot < 0 ? n : n + 1));
+    return c;
+}
+
+static bool has_wrapper(struct str fqn)
+{
+    struct str rest = fqn;
+    bool front = true;
+    while (rest.n) {
+        struct str c = next_component(&rest);
+        if (fqn_is_wrapper(c) || (front && str_is(c, "module") && rest.n))
+            return true;
+        front = false;
+    }
+    return false;
+}
+
+struct str fqn_clean(struct str fqn, struct arena *a)
+{
+    if (!has_wrapper(fqn))
+        return fqn;
+    char *out = arena_alloc(a, fqn.n + 1, 1);
+    if (!out)
+        return (struct str){NULL, 0};
+    size_t n = 0;
+    struct str rest = fqn;
+    while (rest.n) {
+        struct str c = next_component(&rest);
+        if (fqn_is_wrapper(c) || (n == 0 && str_is(c, "module") && rest.n))
+            continue;
+        if (n)
+            out[n++] = '.';
+        memcpy(out + n, c.s, c.n);
+        n += c.n;
+    }
+    return (struct str){out, n};
+}
+
+struct str atom_stem(struct str atom)
+{
+    ptrdiff_t u = str_rchr(atom, '_');
+    if (u <= 0 || !fqn_is_number(str_sub(atom, (size_t)u + 1, atom.n - (size_t)u - 1)))
+        return atom;
+    return str_sub(atom, 0, (size_t)u);
+}
+
+/* ---- parameter names
+ * ---------------------------------------------------------------------------------------------- */
+
+/* What optimisers and quantisers append to a weight's name; `kernel` where that means it was transposed. */
+static const struct {
+    const char *suffix;
+    bool kernel;
+} suffixes[] = {
+    {"_transposed", true}, {"_transpose", true}, {"_t", true},       {"_T", true},
+    {"_quantized", false}, {"_quant", false},    {"_resize", false}, {"_fp16", false},
+    {"_fp32", false},      {"_bf16", false},     {"_cast", false},   {"_dequantized", false},
+    {"_int8", false},      {"_uint8", false},    {"_q", false},
+};
+
+static struct str drop_suffixes(struct str name, bool *kernel)
+{
+    for (bool again = true; again;) {
+        again = false;
+        for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
+            struct str s = str_of(suffixes[i].suffix);
+            if (name.n > s.n && str_ends(name, s)) {
+                name.n -= s.n;
+                *kernel |= suffixes[i].kernel;
+                again = true;
+            }
+        }
+    }
+    return name;
+}
+
+/* Names that tools make up: no module wrote them. */
+static bool made_up(struct str name)
+{
+    if (name.n == 0 || name.s[0] == '/' || fqn_is_number(name))
+        return true;
+    return str_find(name, STR_LIT("::")) >= 0 || str_find(name, STR_LIT(" ")) >= 0;
+}
+
+bool fqn_is_reparam(struct str name)
+{
+    return str_find(name, STR_LIT(".parametrizations.weight.original")) >= 0 ||
+           str_ends(name, STR_LIT(".weight_v")) || str_ends(name, STR_LIT(".weight_g")) ||
+           str_ends(name, STR_LIT(".weight_orig"));
+}
+
+static struct str dotted(struct str name, struct arena *a)
+{
+    char *out = arena_strdup(a, name.s, name.n);
+    for (size_t i = 0; out && i < name.n; i++)
+        if (out[i] == '/')
+            out[i] = '.';
+    return (struct str){out, out ? name.n : 0};
+}
+
+/* TensorFlow and JAX: scopes with slashes, ":0", and "/ReadVariableOp" where a variable was read. */
+static int slash_param(enum param_kind *kind, struct str *fqn, struct str name, struct arena *a)
+{
+    ptrdiff_t colon = str_rchr(name, ':');
+    if (colon > 0 && fqn_is_number(str_sub(name, (size_t)colon + 1, name.n - (size_t)colon - 1)))
+        name.n = (size_t)colon;
+    static const char *const tails[] = {"/ReadVariableOp", "/Read", "/MatMul", "/Tensordot", "/BiasAdd"};
+    for (size_t i = 0; i < sizeof tails / sizeof *tails; i++)
+        if (str_ends(name, str_of(tails[i])) && name.n > strlen(tails[i])) {
+            name.n -= strlen(tails[i]);
+            if (i >= 2)
+                *kind = i == 4 ? PARAM_BIAS : PARAM_KERNEL;
+        }
+    ptrdiff_t slash = str_rchr(name, '/');
+    if (*kind == PARAM_NO_NAME) {
+        if (slash <= 0)
+            return 0;
+        struct str last = str_sub(name, (size_t)slash + 1, name.n - (size_t)slash - 1);
+        *kind = str_is(last, "kernel") ? PARAM_KERNEL : str_is(last, "bias") ? PARAM_BIAS : PARAM_OTHER;
+        if (str_is(last, "weight"))
+            *kind = PARAM_WEIGHT;
+        name.n = (size_t)slash;
+    }
+    *fqn = dotted(name, a);
+    return fqn->s ? 0 : IR_EMEM;
+}
+
+int fqn_of_param(enum param_kind *kind, struct str *fqn, struct str name, struct arena *a)
+{
+    *kind = PARAM_NO_NAME;
+    *fqn = (struct str){"", 0};
+    if (made_up(name))
+        return 0;
+    if (str_chr(name, '/') > 0)
+        return slash_param(kind, fqn, name, a);
+    bool kernel = false;
+    struct str base = drop_suffixes(name, &kernel);
+    ptrdiff_t dot = str_rchr(base, '.');
+    if (dot <= 0)
+        return 0;
+    struct str last = fqn_last(base), owner = fqn_parent(base);
+    ptrdiff_t reparam = str_find(name, STR_LIT(".parametrizations."));
+    if (reparam > 0) {
+        *kind = PARAM_OTHER;
+        owner = str_sub(name, 0, (size_t)reparam);
+    } else if (str_is(last, "weight")) {
+        *kind = kernel ? PARAM_KERNEL : PARAM_WEIGHT;
+        if (str_is(fqn_last(owner), "MatMul")) {
+            owner = fqn_parent(owner);
+            *kind = PARAM_KERNEL;
+        }
+    } else if (str_is(last, "kernel")) {
+        *kind = PARAM_KERNEL;
+    } else if (str_is(last, "bias")) {
+        *kind = PARAM_BIAS;
+        if (str_is(fqn_last(owner), "Add"))
+            owner = fqn_parent(owner);
+    } else {
+        *kind = PARAM_OTHER;
+        owner = fqn_parent(name);
+    }
+    *fqn = fqn_clean(owner, a);
+    return fqn->s ? 0 : IR_EMEM;
+}
+
+/* ---- glob
+ * ----------------------------------------------------------------------------------------------------------
+ */
+
+/* One star is tried again further right when what follows it fails: linear space, no recursion. `**` may
+ * cross dots, and a later star never needs an earlier one to move, except that a `*` that cannot cross a dot
+ * falls back to the last `**`. */
+bool fqn_glob(struct str p, struct str t)
+{
+    size_t i = 0, j = 0, star_p = SIZE_MAX, star_t = 0, deep_p = SIZE_MAX, deep_t = 0;
+    while (j < t.n || i < p.n) {
+        if (i + 1 < p.n && p.s[i] == '*' && p.s[i + 1] == '*') {
+            deep_p = i + 2, deep_t = j, star_p = SIZE_MAX;
+            i += 2;
+        } else if (i < p.n && p.s[i] == '*') {
+            star_p = i + 1, star_t = j;
+            i++;
+        } else if (i < p.n && j < t.n && (p.s[i] == t.s[j] || (p.s[i] == '?' && t.s[j] != '.'))) {
+            i++, j++;
+        } else if (star_p != SIZE_MAX && star_t < t.n && t.s[star_t] != '.') {
+            i = star_p, j = ++star_t;
+        } else if (deep_p != SIZE_MAX && deep_t < t.n) {
+            i = deep_p, j = ++deep_t, star_p = SIZE_MAX;
+        } else {
+            return false;
+        }
+    }
+    return true;
+}

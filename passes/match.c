@@ -1,0 +1,94 @@
+#include "passes/match.h"
+
+#include "passes/fqn.h"
+
+#define DISTANCE_MAX 96 /* longer names are compared by their first bytes */
+
+static bool contains(struct str text, struct str part)
+{
+    return str_find(text, part) >= 0;
+}
+
+bool match_literal(enum match how, struct str name, struct str fqn, struct str block)
+{
+    struct str rel = fqn_relative(fqn, block);
+    bool self = str_eq(fqn, block);
+    switch (how) {
+    case MATCH_SUBSTRING:
+        if (contains(fqn, name))
+            return true;
+        return self && name.n > 1 && name.s[name.n - 1] == '.' && str_ends(fqn, str_sub(name, 0, name.n - 1));
+    case MATCH_GLOB:
+        return (!self && fqn_glob(name, rel)) || fqn_glob(name, fqn);
+    case MATCH_EXACT:
+    default:
+        return (!self && str_eq(name, rel)) || str_eq(name, fqn);
+    }
+}
+
+/* Are the components of `part` a subsequence of those of `whole`, the last ones being equal? */
+static bool subsequence(struct str part, struct str whole)
+{
+    if (part.n == 0 || whole.n == 0 || !str_eq(fqn_last(part), fqn_last(whole)))
+        return false;
+    while (part.n && whole.n) {
+        if (str_eq(fqn_last(part), fqn_last(whole)))
+            part = fqn_parent(part);
+        whole = fqn_parent(whole);
+    }
+    return part.n == 0;
+}
+
+/* name = (end of the block's FQN).(rest): the rest, for each way to split; *at moves on. */
+static bool next_split(struct str name, struct str block, size_t *at, struct str *rest)
+{
+    while (*at < name.n) {
+        size_t from = *at;
+        ptrdiff_t dot = str_chr(str_sub(name, from, name.n - from), '.');
+        *at = dot < 0 ? name.n : from + (size_t)dot + 1;
+        struct str head = str_sub(name, 0, from ? from - 1 : 0);
+        bool fits = head.n == 0 || str_eq(block, head) ||
+                    (str_ends(block, head) && block.s[block.n - head.n - 1] == '.');
+        if (fits) {
+            *rest = str_sub(name, from, name.n - from);
+            return true;
+        }
+    }
+    return false;
+}
+
+bool match_loose(enum match how, struct str name, struct str fqn, struct str block)
+{
+    struct str rel = fqn_relative(fqn, block), rest;
+    size_t at = 0;
+    if (how == MATCH_GLOB || rel.n == 0)
+        return false;
+    if (how == MATCH_EXACT)
+        return subsequence(rel, fqn_inside(name, block) ? fqn_relative(name, block) : name);
+    while (next_split(name, block, &at, &rest))
+        if (subsequence(rel, rest))
+            return true;
+    return false;
+}
+
+uint32_t name_distance(struct str a, struct str b)
+{
+    uint32_t row[DISTANCE_MAX + 1];
+    size_t n = a.n < DISTANCE_MAX ? a.n : DISTANCE_MAX, m = b.n < DISTANCE_MAX ? b.n : DISTANCE_MAX;
+    for (size_t j = 0; j <= m; j++)
+        row[j] = (uint32_t)j;
+    for (size_t i = 1; i <= n; i++) {
+        uint32_t diagonal = row[0];
+        row[0] = (uint32_t)i;
+        for (size_t j = 1; j <= m; j++) {
+            uint32_t up = row[j], best = diagonal + (a.s[i - 1] != b.s[j - 1]);
+            if (up + 1 < best)
+                best = up + 1;
+            if (row[j - 1] + 1 < best)
+                best = row[j - 1] + 1;
+            diagonal = up;
+            row[j] = best;
+        }
+    }
+    return str_eq(fqn_last(a), fqn_last(b)) ? row[m] / 4 : row[m];
+}

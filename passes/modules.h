@@ -1,0 +1,51 @@
+/* Modules: every module of the original program that the file still tells of, by FQN.
+ *
+ * Learnt from the names of parameters, from exporter metadata, from scopes, and from a .pt2's list. A module
+ * is known to be a Linear or not only after passes/linear.c has looked at how its weight is used. */
+#ifndef SACTAG_PASSES_MODULES_H
+#define SACTAG_PASSES_MODULES_H
+
+#include "ir/ir.h"
+
+struct module {
+    struct str fqn;
+    uint32_t parent;   /* IR_NONE at the top */
+    uint32_t children; /* how many modules have it as parent */
+    bool linear;
+    bool called;   /* a node ran in it */
+    bool composed; /* learnt from a scope alone: containers that are never called may be missing from its FQN
+                    */
+    struct str weight; /* LINEAR: parameter's name, empty if unknown */
+    int64_t in, out;   /* LINEAR: features */
+    uint8_t evidence;  /* enum evidence of its name */
+};
+
+struct modules {
+    struct module *a;
+    uint32_t n;
+    size_t cap;
+    struct names index; /* fqn → id */
+    uint32_t *by_name;  /* ids ordered by (unqualified name, fqn); made by modules_sort */
+    uint32_t n_sorted;
+    struct arena *arena;
+};
+
+void modules_init(struct modules *t, struct arena *a);
+void modules_free(struct modules *t);
+
+/* Adds a module and its ancestors; its id, or IR_NONE when memory is exhausted. The text must live as long as
+ * the table. An empty FQN is no module: IR_NONE as well. */
+uint32_t modules_add(struct modules *t, struct str fqn);
+uint32_t modules_find(const struct modules *t, struct str fqn);
+
+/* Makes look-ups by unqualified name work for all modules added so far. */
+int modules_sort(struct modules *t);
+
+/* The nearest module inside `base` ("" = anywhere) whose unqualified name is `atom`: fewest components, then
+ * the first by name. *same counts how many are as near. IR_NONE if there is none. */
+uint32_t modules_below(const struct modules *t, struct str base, struct str atom, uint32_t *same);
+
+/* As modules_below, but the `nth` (from 0) of those that are equally near. */
+uint32_t modules_below_nth(const struct modules *t, struct str base, struct str atom, uint32_t nth);
+
+#endif

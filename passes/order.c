@@ -1,0 +1,189 @@
+/* Order: execution order, where a tool has written the nodes in another.
+ *
+ * ONNX Runtime's optimiser re-saves a graph in an order of its own (topological still: wk before wq). The
+ * TorchScript exporter numbers what it folds ("onnx::MatMul_565") in execution order, and the numbers
+ * survive. So: take the mms by rising number, each after everything it needs; what has no number follows from
+ * what needs it. Without numbers the file's order is all there is, and the rows say so.
+ *
+ * Needs walk and mm. Touches nothing when the numbers already rise. */
+#include "passes/fqn.h"
+#include "passes/pass.h"
+
+#include <stdlib.h>
+
+struct keyed_mm {
+    uint64_t key;
+    uint32_t step;
+};
+
+/* The number of "onnx::Anything_123"; false for any other name. */
+static bool exporter_number(struct str name, uint64_t *out)
+{
+    ptrdiff_t u = str_rchr(name, '_');
+    if (!str_starts(name, STR_LIT("onnx::")) || u < 0)
+        return false;
+    struct str digits = str_sub(name, (size_t)u + 1, name.n - (size_t)u - 1);
+    if (!fqn_is_number(digits) || digits.n > 18)
+        return false;
+    *out = 0;
+    for (size_t i = 0; i < digits.n; i++)
+        *out = *out * 10 + (uint64_t)(digits.s[i] - '0');
+    return true;
+}
+
+static bool resaved_by_runtime(const struct ir_model *m)
+{
+    for (uint32_t i = 0; i < m->n_opsets; i++)
+        if (str_is(m->opsets[i].domain, "com.microsoft"))
+            return true;
+    return false;
+}
+
+static int by_key(const void *x, const void *y)
+{
+    const struct keyed_mm *a = x, *b = y;
+    if (a->key != b->key)
+        return a->key < b->key ? -1 : 1;
+    return (a->step > b->step) - (a->step < b->step);
+}
+
+/* Steps in the order in which the numbered mms ask for them. */
+struct demand {
+    struct state *s;
+    uint32_t *def_of; /* slot → step that defines it */
+    uint8_t *seen;    /* per step: 1 on the stack, 2 emitted */
+    uint32_t *out, n;
+    struct pending {
+        uint32_t step, input;
+    } * stack;
+    size_t depth, cap;
+};
+
+static int push(struct demand *k, uint32_t step)
+{
+    if (k->seen[step])
+        return 0;
+    if (grow(&k->stack, &k->cap, k->depth + 1, sizeof *k->stack) != 0)
+        return IR_EMEM;
+    k->seen[step] = 1;
+    k->stack[k->depth++] = (struct pending){step, 0};
+    return 0;
+}
+
+static int emit_with_needs(struct demand *k, uint32_t step)
+{
+    struct state *s = k->s;
+    int rc = push(k, step);
+    while (!rc && k->depth) {
+        struct pending *p = &k->stack[k->depth - 1];
+        struct step st = s->walk.steps[p->step];
+        if (p->input == s->m->nodes[st.node].n_in) {
+            k->seen[p->step] = 2;
+            k->out[k->n++] = p->step;
+            k->depth--;
+            continue;
+        }
+        struct use u = walk_resolve(&s->walk, walk_input(&s->walk, st, p->input++));
+        uint32_t def = u.value == IR_NONE ? IR_NONE : k->def_of[walk_slot(&s->walk, u)];
+        if (def != IR_NONE)
+            rc = push(k, def);
+    }
+    return rc;
+}
+
+static int demand_order(struct state *s, const struct keyed_mm *keyed, uint32_t n_keyed)
+{
+    const struct walk *w = &s->walk;
+    struct demand k = {.s = s};
+    k.def_of = malloc((size_t)(w->n_slots ? w->n_slots : 1) * sizeof *k.def_of);
+    k.seen = calloc(w->n_steps ? w->n_steps : 1, 1);
+    k.out = arena_alloc(&s->arena, w->n_steps, sizeof *k.out);
+    int rc = k.def_of && k.seen && k.out ? 0 : IR_EMEM;
+    if (!rc)
+        memset(k.def_of, 0xff, (size_t)w->n_slots * sizeof *k.def_of);
+    for (uint32_t i = 0; !rc && i < w->n_steps; i++)
+        for (uint32_t j = 0; j < s->m->nodes[w->steps[i].node].n_out; j++) {
+            struct use u = walk_output(w, w->steps[i], j);
+            if (u.value != IR_NONE)
+                k.def_of[walk_slot(w, u)] = i;
+        }
+    for (uint32_t i = 0; !rc && i < n_keyed; i++)
+        rc = emit_with_needs(&k, keyed[i].step);
+    for (uint32_t i = 0; !rc && i < w->n_steps; i++)
+        rc = emit_with_needs(&k, i);
+    free(k.def_of);
+    free(k.seen);
+    free(k.stack);
+    if (!rc)
+        s->order = k.out;
+    return rc;
+}
+
+/* The mms in the new order. */
+static int sort_mms(struct state *s)
+{
+    uint32_t *position = malloc((size_t)s->walk.n_steps * sizeof *position);
+    struct keyed_mm *k = malloc((size_t)s->n_mms * sizeof *k);
+    struct mm *sorted = malloc((size_t)s->n_mms * sizeof *sorted);
+    int rc = position && k && sorted ? 0 : IR_EMEM;
+    if (!rc) {
+        for (uint32_t i = 0; i < s->walk.n_steps; i++)
+            position[s->order[i]] = i;
+        for (uint32_t i = 0; i < s->n_mms; i++)
+            k[i] = (struct keyed_mm){position[s->mms[i].step], i};
+        qsort(k, s->n_mms, sizeof *k, by_key);
+        for (uint32_t i = 0; i < s->n_mms; i++)
+            sorted[i] = s->mms[k[i].step];
+        memcpy(s->mms, sorted, (size_t)s->n_mms * sizeof *sorted);
+    }
+    free(position);
+    free(k);
+    free(sorted);
+    return rc;
+}
+
+int pass_order(struct state *s)
+{
+    if (s->o->file_order || s->m->format == IR_PT2 || s->n_mms == 0)
+        return 0;
+    struct keyed_mm *keyed = malloc((size_t)s->n_mms * sizeof *keyed);
+    if (!keyed)
+        return IR_EMEM;
+    uint32_t n = 0, unnumbered = 0;
+    bool rising = true, resaved = resaved_by_runtime(s->m);
+    for (uint32_t i = 0; i < s->n_mms; i++) {
+        struct mm *mm = &s->mms[i];
+        struct str rhs = ir_value_name(s->m, walk_input(&s->walk, s->walk.steps[mm->step], 1).value);
+        uint64_t key;
+        if (exporter_number(rhs, &key)) {
+            rising &= n == 0 || keyed[n - 1].key <= key;
+            keyed[n++] = (struct keyed_mm){key, mm->step};
+        } else if (resaved && mm->counted) {
+            unnumbered++;
+            if (!mm->assumption)
+                mm->assumption = "assumed-order";
+        }
+    }
+    int rc = 0;
+    bool wanted = !rising && s->walk.n_frames == 1;
+    if (wanted) {
+        qsort(keyed, n, sizeof *keyed, by_key);
+        rc = demand_order(s, keyed, n);
+        if (!rc)
+            rc = sort_mms(s);
+        if (!rc)
+            diag_note(
+                s->d,
+                "the nodes are not in execution order%s: order recovered from the exporter's numbers of %u "
+                "weights (--order file turns this off)",
+                resaved ? " (re-saved by ONNX Runtime)" : "", n);
+    } else if (unnumbered && resaved) {
+        diag_warn(
+            s->d,
+            "this file was re-saved by ONNX Runtime, which reorders nodes, and %u mm%s carry no number to "
+            "recover the order from: the file's order is assumed; tag before optimising",
+            unnumbered, unnumbered == 1 ? "" : "s");
+    }
+    free(keyed);
+    return rc;
+}

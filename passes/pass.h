@@ -1,0 +1,140 @@
+/* Passes: graph in, plan out. Each learns one thing about every step of the walk and writes it into the state
+ * below; passes/plan.c holds them in one const array and runs them in order. A pass that fails returns a
+ * negative ir_err and has reported why. None changes the graph. */
+#ifndef SACTAG_PASSES_PASS_H
+#define SACTAG_PASSES_PASS_H
+
+#include "passes/facts.h"
+#include "passes/modules.h"
+#include "passes/plan.h"
+#include "passes/walk.h"
+
+/* Where a node's module is told. */
+enum scope_kind {
+    SCOPE_NAME, /* the node's name: "/layers.0/attention/wq/MatMul" */
+    SCOPE_META, /* exporter metadata: full FQN and class */
+    SCOPE_STACK /* a .pt2's nn_module_stack: full FQNs, classes, and which call of each */
+};
+
+/* One distinct scope; the steps of a module share it. */
+struct scope {
+    struct str raw; /* as the file has it */
+    enum scope_kind kind;
+    struct str *atoms; /* NAME: the modules called, outermost first, wrappers left out. STACK: the keys */
+    uint32_t n_atoms;
+    struct str *fqns; /* STACK: FQN of each key */
+    struct str fqn;   /* the module; empty = the model itself. NAME: resolved against the known modules */
+    struct str cls;   /* META, STACK: the module's class, "torch.nn.modules.linear.Linear" */
+    bool certain;     /* fqn is the full FQN for sure */
+    bool stem;        /* NAME: fqn stands without the last atom's _k */
+    uint32_t block;   /* passes/block.c: block candidate, or IR_NONE */
+    uint32_t depth;   /* ... and which atom is the block's own */
+};
+
+enum mm_kind {
+    MM_KIND_NONE,
+    MATMUL,
+    GEMM,
+    FUSED,
+    BIASED,
+    EINSUM,
+    QUANTISED,
+    HIDDEN,
+    MM_KIND_EXTRA,
+    MM_KIND_ATEN
+};
+
+/* What PyTorch runs for it. */
+enum aten_kind { ATEN_OTHER, ATEN_MM, ATEN_ADDMM };
+
+/* One node that multiplies matrices (not QUANTISED, not HIDDEN). */
+struct mm {
+    uint32_t step;
+    enum mm_kind kind;
+    bool unknown_rank; /* of the rhs */
+    bool literal;      /* an mm under rule onnx */
+    bool counted;      /* an mm under the rule in force */
+    enum aten_kind aten;
+    struct mm_shape rhs; /* literal */
+    struct mm_shape aten_rhs;
+    const char *assumption; /* "assumed-contiguous", ... or NULL */
+
+    uint32_t uses, user; /* how many operands its output is, and the last step that reads it */
+    uint32_t bias_step;  /* step of the Add that adds a bias, or IR_NONE */
+    struct use bias;     /* the bias as an operand, value IR_NONE if there is none */
+
+    struct use weight; /* parameter that the rhs comes from, value IR_NONE if it is computed */
+    bool transposed;   /* ... through an odd number of transposes */
+    struct str
+        weight_name; /* the nearest name on the way that a module may have given, else the parameter's own */
+
+    struct str fqn;       /* module, empty if unknown */
+    struct str scope_fqn; /* what scope or metadata say, for matching where the weight is shared under another
+                             name */
+    enum evidence evidence;
+    bool linear;          /* y = x W^T of a Linear */
+    bool loose;           /* fqn may lack containers that are never called */
+    uint32_t block, call; /* IR_NONE outside blocks */
+};
+
+struct state {
+    struct ir_model *m;
+    const struct policy_options *o;
+    struct plan *plan;
+    struct diag *d;
+    struct arena arena; /* scratch: freed after the passes */
+
+    struct walk walk;
+    struct facts facts;
+    uint32_t *order; /* execution order: positions in walk.steps; NULL = as they are */
+
+    struct scope *scopes; /* scopes[0]: no scope */
+    uint32_t n_scopes;
+    size_t cap_scopes;
+    struct names scope_index;
+    uint32_t *scope_of; /* per step */
+
+    struct mm *mms; /* in walk order */
+    uint32_t n_mms;
+    size_t cap_mms;
+    uint8_t *kind_of; /* enum mm_kind per op id */
+    uint32_t n_quantised, n_hidden;
+    struct str quantised_op, hidden_op; /* the first of each */
+
+    struct modules modules;
+    uint32_t *block_of; /* per step: index into plan->blocks, or IR_NONE */
+    uint32_t *call_of;  /* per step: run number of the block */
+};
+
+struct pass {
+    const char *name;
+    const char *summary;
+    int (*run)(struct state *s);
+};
+
+int pass_walk(struct state *s);    /* steps and facts */
+int pass_scope(struct state *s);   /* each step's scope */
+int pass_mm(struct state *s);      /* which steps are mms, and their rhs shapes */
+int pass_linear(struct state *s);  /* modules, FQNs, Linears */
+int pass_order(struct state *s);   /* execution order where a tool lost it */
+int pass_block(struct state *s);   /* blocks and calls */
+int pass_policy(struct state *s);  /* forced sets, the alternation, rows */
+int pass_regions(struct state *s); /* checkpoint regions and what crosses them */
+
+/* Step i of the execution order. */
+static inline uint32_t state_step(const struct state *s, uint32_t i)
+{
+    return s->order ? s->order[i] : i;
+}
+
+static inline struct str node_name(const struct state *s, uint32_t step)
+{
+    return s->m->nodes[s->walk.steps[step].node].name;
+}
+
+static inline const struct ir_op *step_op(const struct state *s, uint32_t step)
+{
+    return ir_node_op(s->m, &s->m->nodes[s->walk.steps[step].node]);
+}
+
+#endif

@@ -1,0 +1,185 @@
+#include "passes/plan.h"
+
+#include "passes/pass.h"
+
+#include <stdlib.h>
+
+int pass_walk(struct state *s)
+{
+    int rc = walk_build(&s->walk, s->m, s->o->max_steps, s->d);
+    if (!rc && !s->walk.sorted)
+        diag_note(s->d, "the nodes are not in topological order: ordered, stably");
+    return rc ? rc : facts_build(&s->facts, &s->walk, s->d);
+}
+
+static const struct pass passes[] = {
+    {"walk", "nodes in execution order, calls expanded, and what is known of each value", pass_walk},
+    {"scope", "the module that each node says it belongs to", pass_scope},
+    {"mm", "which nodes are matrix products, and their rhs shapes", pass_mm},
+    {"linear", "modules, FQNs and Linears", pass_linear},
+    {"order", "execution order where a tool lost it", pass_order},
+    {"block", "blocks and their calls", pass_block},
+    {"policy", "forced sets and the alternation", pass_policy},
+    {"regions", "checkpoint regions and what crosses them", pass_regions},
+};
+
+static void state_free(struct state *s)
+{
+    walk_free(&s->walk);
+    facts_free(&s->facts);
+    modules_free(&s->modules);
+    names_free(&s->scope_index);
+    free(s->scopes);
+    free(s->mms);
+    arena_free(&s->arena);
+}
+
+static int copy_text(struct arena *a, struct str **list, uint32_t n)
+{
+    struct str *copy = arena_alloc(a, n ? n : 1, sizeof *copy);
+    if (!copy)
+        return IR_EMEM;
+    for (uint32_t i = 0; i < n; i++) {
+        copy[i].s = arena_strdup(a, (*list)[i].s, (*list)[i].n);
+        copy[i].n = (*list)[i].n;
+        if (!copy[i].s)
+            return IR_EMEM;
+    }
+    *list = copy;
+    return 0;
+}
+
+static int copy_options(struct plan *p, const struct policy_options *o)
+{
+    p->options = *o;
+    int rc = copy_text(&p->arena, &p->options.fqns, o->n_fqns);
+    if (!rc)
+        rc = copy_text(&p->arena, &p->options.blocks, o->n_blocks);
+    if (!rc)
+        rc = copy_text(&p->arena, &p->options.mm_ops, o->n_mm_ops);
+    struct mm_shape *force = arena_alloc(&p->arena, o->n_force ? o->n_force : 1, sizeof *force);
+    if (rc || !force)
+        return IR_EMEM;
+    if (o->n_force)
+        memcpy(force, o->force, o->n_force * sizeof *force);
+    p->options.force = force;
+    return 0;
+}
+
+int plan_make(struct plan *p, struct ir_model *m, const struct policy_options *o, struct diag *d)
+{
+    *p = (struct plan){.blocks_how = "auto"};
+    arena_init(&p->arena, 0);
+    struct state s = {.m = m, .plan = p, .d = d};
+    arena_init(&s.arena, 0);
+    names_init(&s.scope_index);
+    int rc = copy_options(p, o);
+    s.o = &p->options;
+    for (size_t i = 0; !rc && i < sizeof passes / sizeof *passes; i++)
+        rc = passes[i].run(&s);
+    state_free(&s);
+    if (rc == IR_EMEM)
+        diag_error(d, IR_EMEM, "memory exhausted while deciding");
+    if (rc) {
+        plan_free(p);
+        return rc;
+    }
+    if (p->n_varies)
+        diag_warn(d, "%.*s: such a node cannot be tagged", STR_ARG(p->varies_why));
+    return 0;
+}
+
+void plan_free(struct plan *p)
+{
+    arena_free(&p->arena);
+    *p = (struct plan){.blocks_how = "auto"};
+}
+
+/* ---- annotations
+ * ---------------------------------------------------------------------------------------------------------
+ */
+
+static int by_node(const void *x, const void *y)
+{
+    const struct plan_row *const *a = x, *const *b = y;
+    if ((*a)->node != (*b)->node)
+        return (*a)->node < (*b)->node ? -1 : 1;
+    return (*a > *b) - (*a < *b);
+}
+
+static struct str policy_text(enum policy p)
+{
+    return p == POLICY_SAVE ? STR_LIT("save") : STR_LIT("recompute");
+}
+
+static int region_text(struct plan *p, const struct plan_row *r, struct str *out)
+{
+    char *text = arena_printf(&p->arena, "%.*s#%u", STR_ARG(p->blocks[r->block].fqn), r->call);
+    *out = str_of(text);
+    return text ? 0 : IR_EMEM;
+}
+
+/* One node's annotations; `shared`: the node runs more than once, so region and reason of one run would
+ * mislead. */
+static int annotate(struct plan *p, const struct plan_row *r, bool shared, enum carrier c, struct annot *a,
+                    size_t *n)
+{
+    struct str region = {0};
+    int rc = shared || c == CARRIER_POPART ? 0 : region_text(p, r, &region);
+    if (rc)
+        return rc;
+    switch (c) {
+    case CARRIER_ATTRIBUTE:
+        a[(*n)++] =
+            (struct annot){r->node, ANNOT_ATTR_STR, STR_LIT("__sac_policy"), policy_text(r->policy), 0};
+        if (!shared)
+            a[(*n)++] = (struct annot){r->node, ANNOT_ATTR_STR, STR_LIT("__sac_region"), region, 0};
+        break;
+    case CARRIER_POPART:
+        a[(*n)++] = (struct annot){r->node,
+                                   ANNOT_ATTR_INT,
+                                   STR_LIT("__recompute_output_in_backward_pass"),
+                                   {0},
+                                   r->policy == POLICY_SAVE ? 1 : 2};
+        break;
+    case CARRIER_METADATA:
+    default:
+        a[(*n)++] = (struct annot){r->node, ANNOT_META, STR_LIT("sac.policy"), policy_text(r->policy), 0};
+        if (!shared) {
+            a[(*n)++] = (struct annot){r->node, ANNOT_META, STR_LIT("sac.reason"), r->reason, 0};
+            a[(*n)++] = (struct annot){r->node, ANNOT_META, STR_LIT("sac.region"), region, 0};
+        }
+        break;
+    }
+    return 0;
+}
+
+int plan_annotate(struct annots *out, struct plan *p, const struct ir_model *m, enum carrier carrier,
+                  struct diag *d)
+{
+    (void)m;
+    *out = (struct annots){0};
+    if (p->n_varies)
+        return diag_error(d, IR_EPOLICY, "%.*s: one node cannot carry both", STR_ARG(p->varies_why));
+    const struct plan_row **rows = malloc((size_t)(p->n_rows ? p->n_rows : 1) * sizeof *rows);
+    struct annot *a = arena_alloc(&p->arena, (size_t)p->n_rows * 3 + 1, sizeof *a);
+    size_t n = 0;
+    uint32_t n_rows = 0;
+    int rc = rows && a ? 0 : IR_EMEM;
+    for (uint32_t i = 0; !rc && i < p->n_rows; i++)
+        if (p->rows[i].policy != POLICY_NONE)
+            rows[n_rows++] = &p->rows[i];
+    if (!rc)
+        qsort(rows, n_rows, sizeof *rows, by_node);
+    for (uint32_t i = 0; !rc && i < n_rows; i++) {
+        bool again = i > 0 && rows[i - 1]->node == rows[i]->node;
+        bool shared = i + 1 < n_rows && rows[i + 1]->node == rows[i]->node;
+        if (!again)
+            rc = annotate(p, rows[i], shared, carrier, a, &n);
+    }
+    free(rows);
+    if (rc)
+        return diag_error(d, rc, "memory exhausted while tagging");
+    *out = (struct annots){a, n};
+    return 0;
+}

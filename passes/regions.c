@@ -1,0 +1,123 @@
+/* Regions: the calls of blocks, and the values that cross their borders (SPEC 4 "Regions make tags mean
+ * something").
+ *
+ * Needs block and facts. Region inputs are always saved by a runtime; parameters and what is computed from
+ * them alone cross for free and are left out. */
+#include "passes/pass.h"
+
+#include <stdlib.h>
+
+struct crossing {
+    uint32_t region, value;
+    bool out;
+};
+
+struct crossings {
+    struct crossing *a;
+    size_t n, cap;
+};
+
+static int add(struct crossings *c, uint32_t region, uint32_t value, bool out)
+{
+    if (region == IR_NONE)
+        return 0;
+    if (grow(&c->a, &c->cap, c->n + 1, sizeof *c->a) != 0)
+        return IR_EMEM;
+    c->a[c->n++] = (struct crossing){region, value, out};
+    return 0;
+}
+
+static int by_region(const void *x, const void *y)
+{
+    const struct crossing *a = x, *b = y;
+    if (a->region != b->region)
+        return a->region < b->region ? -1 : 1;
+    if (a->out != b->out)
+        return a->out ? 1 : -1;
+    return (a->value > b->value) - (a->value < b->value);
+}
+
+static int collect(struct state *s, struct crossings *c, const uint32_t *region_of,
+                   const uint32_t *first_region)
+{
+    const struct walk *w = &s->walk;
+    uint32_t *of_slot = malloc((size_t)(w->n_slots ? w->n_slots : 1) * sizeof *of_slot);
+    (void)first_region;
+    if (!of_slot)
+        return IR_EMEM;
+    memset(of_slot, 0xff, (size_t)w->n_slots * sizeof *of_slot);
+    for (uint32_t i = 0; i < w->n_steps; i++)
+        for (uint32_t j = 0; j < s->m->nodes[w->steps[i].node].n_out; j++) {
+            struct use u = walk_output(w, w->steps[i], j);
+            if (u.value != IR_NONE)
+                of_slot[walk_slot(w, u)] = region_of[i];
+        }
+    int rc = 0;
+    for (uint32_t i = 0; !rc && i < w->n_steps; i++)
+        for (uint32_t j = 0; !rc && j < s->m->nodes[w->steps[i].node].n_in; j++) {
+            struct use u = walk_resolve(w, walk_input(w, w->steps[i], j));
+            if (u.value == IR_NONE || s->m->values[u.value].kind == IR_VALUE_PARAM)
+                continue;
+            uint32_t from = of_slot[walk_slot(w, u)];
+            if (from == region_of[i] || facts_get(&s->facts, u).fixed)
+                continue;
+            rc = add(c, from, u.value, true);
+            if (!rc)
+                rc = add(c, region_of[i], u.value, false);
+        }
+    for (uint32_t i = 0; !rc && i < s->m->graphs[0].n_outputs; i++) {
+        struct use u = walk_resolve(w, (struct use){FRAME_MAIN, s->m->graphs[0].outputs[i]});
+        if (u.value != IR_NONE)
+            rc = add(c, of_slot[walk_slot(w, u)], u.value, true);
+    }
+    free(of_slot);
+    return rc;
+}
+
+static int publish(struct plan *p, struct crossings *c)
+{
+    if (c->n)
+        qsort(c->a, c->n, sizeof *c->a, by_region);
+    uint32_t *values = arena_alloc(&p->arena, c->n ? c->n : 1, sizeof *values);
+    if (!values)
+        return IR_EMEM;
+    for (size_t i = 0; i < c->n; i++) {
+        if (i && by_region(&c->a[i], &c->a[i - 1]) == 0)
+            continue;
+        struct plan_region *r = &p->regions[c->a[i].region];
+        uint32_t **list = c->a[i].out ? &r->outputs : &r->inputs,
+                 *n = c->a[i].out ? &r->n_outputs : &r->n_inputs;
+        if (*n == 0)
+            *list = values;
+        *values++ = c->a[i].value;
+        (*n)++;
+    }
+    return 0;
+}
+
+int pass_regions(struct state *s)
+{
+    struct plan *p = s->plan;
+    uint32_t n = s->walk.n_steps;
+    uint32_t *first = arena_alloc(&s->arena, (size_t)p->n_blocks + 1, sizeof *first);
+    uint32_t *region_of = arena_alloc(&s->arena, n ? n : 1, sizeof *region_of);
+    if (!first || !region_of)
+        return IR_EMEM;
+    for (uint32_t i = 0; i < p->n_blocks; i++)
+        first[i + 1] = first[i] + p->blocks[i].calls;
+    p->n_regions = first[p->n_blocks];
+    p->regions = arena_alloc(&p->arena, p->n_regions ? p->n_regions : 1, sizeof *p->regions);
+    if (!p->regions)
+        return IR_EMEM;
+    for (uint32_t i = 0; i < p->n_blocks; i++)
+        for (uint32_t j = first[i]; j < first[i + 1]; j++)
+            p->regions[j] = (struct plan_region){.block = i, .call = j - first[i]};
+    for (uint32_t i = 0; i < n; i++)
+        region_of[i] = s->block_of[i] == IR_NONE ? IR_NONE : first[s->block_of[i]] + s->call_of[i];
+    struct crossings c = {0};
+    int rc = collect(s, &c, region_of, first);
+    if (!rc)
+        rc = publish(p, &c);
+    free(c.a);
+    return rc;
+}

@@ -1,0 +1,225 @@
+/* Scope: each step's module path, and where it was learnt.
+ *
+ * Needs the walk. Learns from exporter metadata where a node has it, else from the node's name. Scopes are
+ * interned: the steps of one module share one. What a scope means as an FQN is settled later
+ * (passes/linear.c), when modules are known. */
+#include "passes/fqn.h"
+#include "passes/pass.h"
+
+#define SCOPE_ATOMS_MAX 64
+
+static uint32_t add_scope(struct state *s, struct str raw, enum scope_kind kind)
+{
+    if (grow(&s->scopes, &s->cap_scopes, (size_t)s->n_scopes + 1, sizeof *s->scopes) != 0)
+        return IR_NONE;
+    s->scopes[s->n_scopes] = (struct scope){.raw = raw, .kind = kind, .block = IR_NONE};
+    return s->n_scopes++;
+}
+
+/* The scope of this text, and whether it is new. IR_NONE when memory is exhausted. */
+static uint32_t scope_id(struct state *s, struct str raw, enum scope_kind kind, bool *fresh)
+{
+    uint32_t before = s->scope_index.n, id = names_intern(&s->scope_index, raw);
+    *fresh = id != NAME_NONE && s->scope_index.n > before;
+    if (!*fresh)
+        return id == NAME_NONE ? IR_NONE : id;
+    return add_scope(s, raw, kind);
+}
+
+/* ---- names
+ * ------------------------------------------------------------------------------------------------------- */
+
+/* Between slashes; wrappers and empty atoms left out. */
+static int split_atoms(struct state *s, struct scope *sc)
+{
+    struct str found[SCOPE_ATOMS_MAX], rest = sc->raw;
+    uint32_t n = 0;
+    while (rest.n && n < SCOPE_ATOMS_MAX) {
+        ptrdiff_t slash = str_chr(rest, '/');
+        size_t len = slash < 0 ? rest.n : (size_t)slash;
+        struct str atom = str_sub(rest, 0, len);
+        size_t skip = slash < 0 ? len : len + 1;
+        rest = str_sub(rest, skip, rest.n - skip);
+        if (atom.n && !fqn_is_wrapper(atom_stem(atom)))
+            found[n++] = atom;
+    }
+    sc->atoms = arena_alloc(&s->arena, n ? n : 1, sizeof *sc->atoms);
+    if (!sc->atoms)
+        return IR_EMEM;
+    memcpy(sc->atoms, found, n * sizeof *found);
+    sc->n_atoms = n;
+    return 0;
+}
+
+/* "/a/b/MatMul" → "/a/b"; ONNX Runtime appends "/MatMulAddFusion", "/MatMulScaleFusion/" and the like. */
+static struct str name_scope(struct str name)
+{
+    if (name.n && name.s[name.n - 1] == '/')
+        name.n--;
+    ptrdiff_t slash = str_rchr(name, '/');
+    if (slash > 0 && str_ends(name, STR_LIT("Fusion")) &&
+        str_rchr(str_sub(name, 0, (size_t)slash), '/') >= 0) {
+        name.n = (size_t)slash;
+        slash = str_rchr(name, '/');
+    }
+    return slash < 0 ? str_sub(name, 0, 0) : str_sub(name, 0, (size_t)slash);
+}
+
+static int scope_from_name(struct state *s, struct str name, uint32_t *out)
+{
+    struct str raw = name_scope(name);
+    bool fresh;
+    *out = 0;
+    if (name.n == 0 || str_chr(name, '/') < 0 || str_find(name, STR_LIT("::")) >= 0)
+        return 0;
+    if (raw.n == 0)
+        raw = STR_LIT("/"); /* directly in the model: a scope all the same */
+    uint32_t id = scope_id(s, raw, SCOPE_NAME, &fresh);
+    if (id == IR_NONE)
+        return IR_EMEM;
+    *out = id;
+    return fresh ? split_atoms(s, &s->scopes[id]) : 0;
+}
+
+/* ---- metadata
+ * ------------------------------------------------------------------------------------------------------ */
+
+/* One element of a Python list of strings as repr() writes it; p stands at its quote. Text without escapes
+ * only: a module's name has none. Returns false at anything else. */
+static bool list_item(struct str text, size_t *p, struct str *item)
+{
+    if (*p >= text.n || (text.s[*p] != '\'' && text.s[*p] != '"'))
+        return false;
+    char quote = text.s[(*p)++];
+    size_t from = *p;
+    while (*p < text.n && text.s[*p] != quote && text.s[*p] != '\\')
+        (*p)++;
+    if (*p >= text.n || text.s[*p] != quote)
+        return false;
+    *item = str_sub(text, from, *p - from);
+    (*p)++;
+    return true;
+}
+
+/* The second-to-last element of a Python list of strings: the module, before the operator. False if the text
+ * is no such list or has fewer than two elements. */
+static bool list_module(struct str text, struct str *item)
+{
+    struct str last = {0}, before = {0};
+    size_t p = 1, n = 0;
+    if (text.n < 2 || text.s[0] != '[')
+        return false;
+    while (p < text.n && text.s[p] != ']') {
+        before = last;
+        if (!list_item(text, &p, &last))
+            return false;
+        n++;
+        if (p + 1 < text.n && text.s[p] == ',' && text.s[p + 1] == ' ')
+            p += 2;
+        else if (p >= text.n || text.s[p] != ']')
+            return false;
+    }
+    *item = before;
+    return p + 1 == text.n && n >= 2;
+}
+
+static int scope_from_metadata(struct state *s, uint32_t node, uint32_t *out)
+{
+    struct str scopes, classes, fqn, cls = {0};
+    *out = 0;
+    int rc = s->m->source->meta(s->m, node, "pkg.torch.onnx.name_scopes", &scopes);
+    if (rc <= 0)
+        return rc;
+    if (!list_module(scopes, &fqn)) {
+        diag_debug(s->d, "pkg.torch.onnx.name_scopes of node %u is no list of names: not used", node);
+        return 0;
+    }
+    rc = s->m->source->meta(s->m, node, "pkg.torch.onnx.class_hierarchy", &classes);
+    if (rc < 0)
+        return rc;
+    if (rc == 1 && !list_module(classes, &cls))
+        cls = (struct str){0};
+    /* The model's own code has the empty FQN: a text that no FQN can be, so that it is a scope of its own. */
+    bool fresh;
+    uint32_t id = scope_id(s, fqn.n ? fqn : STR_LIT("''"), SCOPE_META, &fresh);
+    if (id == IR_NONE)
+        return IR_EMEM;
+    if (fresh) {
+        s->scopes[id].fqn = fqn_clean(fqn, &s->arena);
+        s->scopes[id].certain = true;
+        s->scopes[id].cls = cls;
+        if (!s->scopes[id].fqn.s)
+            return IR_EMEM;
+    }
+    *out = id;
+    return 0;
+}
+
+/* "key,fqn,class;key,fqn,class", outermost first. */
+static int split_stack(struct state *s, struct scope *sc)
+{
+    struct str keys[SCOPE_ATOMS_MAX], fqns[SCOPE_ATOMS_MAX], rest = sc->raw;
+    uint32_t n = 0;
+    while (rest.n && n < SCOPE_ATOMS_MAX) {
+        ptrdiff_t end = str_chr(rest, ';');
+        size_t len = end < 0 ? rest.n : (size_t)end;
+        struct str entry = str_sub(rest, 0, len);
+        size_t skip = end < 0 ? len : len + 1;
+        rest = str_sub(rest, skip, rest.n - skip);
+        ptrdiff_t a = str_chr(entry, ',');
+        if (a < 0)
+            continue;
+        struct str tail = str_sub(entry, (size_t)a + 1, entry.n - (size_t)a - 1);
+        ptrdiff_t b = str_chr(tail, ',');
+        struct str fqn = b < 0 ? tail : str_sub(tail, 0, (size_t)b);
+        keys[n] = str_sub(entry, 0, (size_t)a);
+        fqns[n] = fqn_clean(fqn, &s->arena);
+        sc->cls = b < 0 ? (struct str){0} : str_sub(tail, (size_t)b + 1, tail.n - (size_t)b - 1);
+        n++;
+    }
+    sc->atoms = arena_alloc(&s->arena, n ? n : 1, sizeof *sc->atoms);
+    sc->fqns = arena_alloc(&s->arena, n ? n : 1, sizeof *sc->fqns);
+    if (!sc->atoms || !sc->fqns)
+        return IR_EMEM;
+    memcpy(sc->atoms, keys, n * sizeof *keys);
+    memcpy(sc->fqns, fqns, n * sizeof *fqns);
+    sc->n_atoms = n;
+    sc->fqn = n ? fqns[n - 1] : (struct str){0};
+    sc->certain = true;
+    return 0;
+}
+
+static int scope_from_stack(struct state *s, uint32_t node, uint32_t *out)
+{
+    struct str raw;
+    bool fresh;
+    *out = 0;
+    int rc = s->m->source->meta(s->m, node, "nn_module_stack", &raw);
+    if (rc <= 0)
+        return rc;
+    uint32_t id = scope_id(s, raw, SCOPE_STACK, &fresh);
+    if (id == IR_NONE)
+        return IR_EMEM;
+    *out = id;
+    return fresh ? split_stack(s, &s->scopes[id]) : 0;
+}
+
+int pass_scope(struct state *s)
+{
+    names_init(&s->scope_index);
+    if (names_intern(&s->scope_index, STR_LIT("")) == NAME_NONE ||
+        add_scope(s, STR_LIT(""), SCOPE_NAME) == IR_NONE)
+        return IR_EMEM;
+    s->scope_of = arena_alloc(&s->arena, s->walk.n_steps ? s->walk.n_steps : 1, sizeof *s->scope_of);
+    if (!s->scope_of)
+        return IR_EMEM;
+    for (uint32_t i = 0; i < s->walk.n_steps; i++) {
+        uint32_t node = s->walk.steps[i].node, *out = &s->scope_of[i];
+        int rc = s->m->format == IR_PT2 ? scope_from_stack(s, node, out) : scope_from_metadata(s, node, out);
+        if (!rc && *out == 0 && s->m->format != IR_PT2)
+            rc = scope_from_name(s, s->m->nodes[node].name, out);
+        if (rc)
+            return rc;
+    }
+    return 0;
+}

@@ -1,0 +1,300 @@
+#include "passes/walk.h"
+
+#include <stdlib.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+/* A function that calls functions that call functions ... : no exporter goes near this. */
+#define FRAME_DEPTH_MAX 512
+
+void walk_free(struct walk *w)
+{
+    free(w->frames);
+    free(w->steps);
+    free(w->local);
+    free(w->counts);
+    free(w->child_of);
+    *w = (struct walk){0};
+}
+
+static uint64_t child_hash(uint32_t parent, uint32_t node, uint32_t graph)
+{
+    uint32_t key[3] = {parent, node, graph};
+    return XXH3_64bits(key, sizeof key);
+}
+
+static int child_insert(struct walk *w, uint32_t frame)
+{
+    const struct frame *f = &w->frames[frame];
+    size_t i = child_hash(f->parent, f->node, f->graph) & w->child_mask;
+    while (w->child_of[i] != IR_NONE)
+        i = (i + 1) & w->child_mask;
+    w->child_of[i] = frame;
+    return 0;
+}
+
+/* Keeps the table at most half full. */
+static int child_reserve(struct walk *w)
+{
+    if (w->child_of && (size_t)w->n_frames * 2 <= w->child_mask)
+        return 0;
+    size_t n = w->child_of ? (w->child_mask + 1) * 2 : 64;
+    uint32_t *t = malloc(n * sizeof *t);
+    if (!t)
+        return IR_EMEM;
+    for (size_t i = 0; i < n; i++)
+        t[i] = IR_NONE;
+    free(w->child_of);
+    w->child_of = t;
+    w->child_mask = n - 1;
+    for (uint32_t i = 1; i < w->n_frames; i++)
+        child_insert(w, i);
+    return 0;
+}
+
+uint32_t walk_child(const struct walk *w, uint32_t parent, uint32_t node, uint32_t graph)
+{
+    if (!w->child_of)
+        return IR_NONE;
+    size_t i = child_hash(parent, node, graph) & w->child_mask;
+    for (; w->child_of[i] != IR_NONE; i = (i + 1) & w->child_mask) {
+        const struct frame *f = &w->frames[w->child_of[i]];
+        if (f->parent == parent && f->node == node && f->graph == graph)
+            return w->child_of[i];
+    }
+    return IR_NONE;
+}
+
+static int number_values(struct walk *w)
+{
+    struct ir_model *m = w->m;
+    w->local = malloc((size_t)(m->n_values ? m->n_values : 1) * sizeof *w->local);
+    w->counts = calloc(m->n_graphs ? m->n_graphs : 1, sizeof *w->counts);
+    if (!w->local || !w->counts)
+        return IR_EMEM;
+    for (uint32_t v = 0; v < m->n_values; v++)
+        w->local[v] = w->counts[m->values[v].graph]++;
+    return 0;
+}
+
+static int push_frame(struct walk *w, uint32_t parent, uint32_t node, uint32_t graph, uint32_t *out)
+{
+    struct ir_model *m = w->m;
+    if (grow(&w->frames, &w->cap_frames, (size_t)w->n_frames + 1, sizeof *w->frames) != 0)
+        return IR_EMEM;
+    if (w->counts[graph] > UINT32_MAX - 1 - w->n_slots)
+        return IR_EMEM;
+    uint32_t id = w->n_frames++;
+    struct frame *f = &w->frames[id];
+    *f = (struct frame){parent, node, graph, w->n_slots, IR_NONE, IR_NONE, id, 0};
+    w->n_slots += w->counts[graph];
+    if (parent != IR_NONE) {
+        struct frame *p = &w->frames[parent];
+        f->sibling = p->child;
+        p->child = id;
+        f->depth = p->depth + 1;
+        if (m->graphs[graph].kind != IR_GRAPH_FUNCTION)
+            f->function = p->function;
+    }
+    *out = id;
+    if (child_reserve(w) != 0)
+        return IR_EMEM;
+    return parent == IR_NONE ? 0 : child_insert(w, id);
+}
+
+/* One graph that is being walked: where we are in its order, and which nested graph of the current node is
+ * next. */
+struct level {
+    uint32_t frame, at;
+    uint32_t body; /* next nested graph of the current node */
+    bool entered;  /* has the current node's function been entered? */
+    bool opened;   /* have the current node's bodies been looked at? */
+};
+
+struct walker {
+    struct walk *w;
+    struct level *stack;
+    size_t n, cap;
+    uint32_t **order; /* per graph, made when first walked */
+    uint64_t max_steps;
+    struct diag *d;
+};
+
+static int graph_order(struct walker *k, uint32_t graph)
+{
+    struct ir_model *m = k->w->m;
+    if (k->order[graph])
+        return 0;
+    uint32_t *o = malloc((size_t)(m->graphs[graph].n_nodes + 1) * sizeof *o);
+    if (!o)
+        return IR_EMEM;
+    k->order[graph] = o;
+    bool sorted = true;
+    int rc = ir_order(m, graph, o, &sorted, k->d);
+    if (!sorted)
+        k->w->sorted = false;
+    return rc;
+}
+
+static int enter(struct walker *k, uint32_t parent, uint32_t node, uint32_t graph)
+{
+    struct walk *w = k->w;
+    if (k->n >= FRAME_DEPTH_MAX)
+        return diag_error(k->d, IR_EINPUT, "functions and nested graphs call each other more than %d deep",
+                          FRAME_DEPTH_MAX);
+    for (uint32_t f = parent; f != IR_NONE; f = w->frames[f].parent)
+        if (w->frames[f].graph == graph) {
+            struct str name = w->m->graphs[graph].name;
+            return diag_error(k->d, IR_EINPUT, "function '%.*s' calls itself", STR_ARG(name));
+        }
+    if (w->n_frames >= k->max_steps)
+        return diag_error(k->d, IR_EINPUT, "calls of functions expand to more than %llu graphs",
+                          (unsigned long long)k->max_steps);
+    int rc = graph_order(k, graph);
+    if (rc)
+        return rc;
+    if (grow(&k->stack, &k->cap, k->n + 1, sizeof *k->stack) != 0)
+        return IR_EMEM;
+    uint32_t frame = IR_NONE;
+    rc = push_frame(w, parent, node, graph, &frame);
+    if (rc)
+        return rc;
+    k->stack[k->n++] = (struct level){frame, 0, IR_NONE, false, false};
+    return 0;
+}
+
+static int emit(struct walker *k, uint32_t node, uint32_t frame)
+{
+    struct walk *w = k->w;
+    if (w->n_steps >= k->max_steps || w->n_steps == UINT32_MAX - 1)
+        return diag_error(k->d, IR_EINPUT, "calls of functions expand to more than %llu nodes",
+                          (unsigned long long)k->max_steps);
+    if (grow(&w->steps, &w->cap_steps, (size_t)w->n_steps + 1, sizeof *w->steps) != 0)
+        return IR_EMEM;
+    w->steps[w->n_steps++] = (struct step){node, frame};
+    return 0;
+}
+
+/* One move of the innermost graph: into a body or a function of its current node, or past that node. */
+static int advance(struct walker *k)
+{
+    struct walk *w = k->w;
+    struct ir_model *m = w->m;
+    struct level *l = &k->stack[k->n - 1];
+    const struct ir_graph *g = &m->graphs[w->frames[l->frame].graph];
+    if (l->at == g->n_nodes) {
+        k->n--;
+        return 0;
+    }
+    uint32_t node = k->order[w->frames[l->frame].graph][l->at];
+    const struct ir_node *n = &m->nodes[node];
+    uint32_t function = m->ops[n->op].function;
+    if (function != IR_NONE && !l->entered) {
+        l->entered = true;
+        return enter(k, l->frame, node, function);
+    }
+    if (!l->opened) {
+        l->opened = true;
+        l->body = n->body;
+    }
+    if (l->body != IR_NONE) {
+        uint32_t body = l->body;
+        l->body = m->graphs[body].next_body;
+        return enter(k, l->frame, node, body);
+    }
+    l->at++;
+    l->entered = l->opened = false;
+    return function == IR_NONE ? emit(k, node, l->frame) : 0;
+}
+
+int walk_build(struct walk *w, struct ir_model *m, uint64_t max_steps, struct diag *d)
+{
+    *w = (struct walk){.m = m, .sorted = true};
+    struct walker k = {.w = w, .max_steps = max_steps, .d = d};
+    k.order = calloc(m->n_graphs ? m->n_graphs : 1, sizeof *k.order);
+    int rc = k.order ? number_values(w) : IR_EMEM;
+    if (!rc)
+        rc = enter(&k, IR_NONE, IR_NONE, 0);
+    while (!rc && k.n > 0)
+        rc = advance(&k);
+    for (uint32_t g = 0; k.order && g < m->n_graphs; g++)
+        free(k.order[g]);
+    free(k.order);
+    free(k.stack);
+    return rc;
+}
+
+struct use walk_input(const struct walk *w, struct step s, uint32_t i)
+{
+    return (struct use){s.frame, ir_node_input(w->m, &w->m->nodes[s.node], i)};
+}
+
+struct use walk_output(const struct walk *w, struct step s, uint32_t i)
+{
+    return (struct use){s.frame, ir_node_output(w->m, &w->m->nodes[s.node], i)};
+}
+
+/* The frame whose graph defines the value: a body sees what encloses it. */
+static struct use owner(const struct walk *w, struct use u)
+{
+    while (u.value != IR_NONE && w->frames[u.frame].graph != w->m->values[u.value].graph) {
+        u.frame = w->frames[u.frame].parent;
+        if (u.frame == IR_NONE)
+            return (struct use){FRAME_MAIN, IR_NONE};
+    }
+    return u;
+}
+
+struct use walk_resolve(const struct walk *w, struct use u)
+{
+    const struct ir_model *m = w->m;
+    for (;;) {
+        u = owner(w, u);
+        if (u.value == IR_NONE)
+            return u;
+        const struct ir_value *v = &m->values[u.value];
+        const struct frame *f = &w->frames[u.frame];
+        if (v->kind == IR_VALUE_INPUT && m->graphs[f->graph].kind == IR_GRAPH_FUNCTION) {
+            u = (struct use){f->parent, ir_node_input(m, &m->nodes[f->node], v->def)};
+        } else if (v->kind == IR_VALUE_NODE && m->ops[m->nodes[v->def].op].function != IR_NONE) {
+            uint32_t graph = m->ops[m->nodes[v->def].op].function;
+            uint32_t child = walk_child(w, u.frame, v->def, graph);
+            if (child == IR_NONE || v->out >= m->graphs[graph].n_outputs)
+                return (struct use){u.frame, IR_NONE};
+            u = (struct use){child, m->graphs[graph].outputs[v->out]};
+        } else {
+            return u;
+        }
+    }
+}
+
+int walk_attr(const struct walk *w, struct step s, const char *name, struct ir_attr *out)
+{
+    char ref[256];
+    for (;;) {
+        int rc = w->m->source->attr(w->m, s.node, name, out);
+        if (rc != 1 || out->kind != IR_ATTR_REF)
+            return rc;
+        const struct frame *f = &w->frames[w->frames[s.frame].function];
+        if (f->parent == IR_NONE || out->s.n >= sizeof ref)
+            return 0;
+        memcpy(ref, out->s.s, out->s.n);
+        ref[out->s.n] = '\0';
+        name = ref;
+        s = (struct step){f->node, f->parent};
+    }
+}
+
+int64_t walk_attr_int(const struct walk *w, struct step s, const char *name, int64_t otherwise)
+{
+    struct ir_attr a;
+    return walk_attr(w, s, name, &a) == 1 && a.kind == IR_ATTR_INT ? a.i : otherwise;
+}
+
+struct step walk_def(const struct walk *w, struct use r)
+{
+    if (r.value == IR_NONE || w->m->values[r.value].kind != IR_VALUE_NODE)
+        return (struct step){IR_NONE, r.frame};
+    return (struct step){w->m->values[r.value].def, r.frame};
+}

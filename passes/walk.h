@@ -1,0 +1,84 @@
+/* The walk: every node that runs, in execution order, with calls of model-local functions expanded.
+ *
+ * A function's body runs once per call, with other operands each time; a body held in an attribute (If, Loop,
+ * Scan) runs inside its node. Each such run is a frame. A step is one node of one frame; a use is a value
+ * seen from a frame. Everything later passes learn is learnt per step, so functions need no special case
+ * there.
+ *
+ * The number of steps is bounded (policy_options.max_steps): functions that call functions multiply. */
+#ifndef SACTAG_PASSES_WALK_H
+#define SACTAG_PASSES_WALK_H
+
+#include "ir/ir.h"
+
+#define FRAME_MAIN 0
+
+struct frame {
+    uint32_t parent; /* IR_NONE for the main graph */
+    uint32_t node;   /* node of the parent frame that runs this graph; IR_NONE for the main graph */
+    uint32_t graph;
+    uint32_t base;     /* first slot of this frame's values */
+    uint32_t child;    /* newest frame called from this one */
+    uint32_t sibling;  /* next older frame with the same parent */
+    uint32_t function; /* nearest enclosing frame (or itself) that is a function call or the main graph */
+    uint32_t depth;
+};
+
+struct step {
+    uint32_t node, frame;
+};
+
+/* A value as one frame sees it. value == IR_NONE: nothing (an omitted operand, an unresolvable name). */
+struct use {
+    uint32_t frame, value;
+};
+
+struct walk {
+    struct ir_model *m;
+    struct frame *frames;
+    uint32_t n_frames;
+    size_t cap_frames;
+    struct step *steps;
+    uint32_t n_steps;
+    size_t cap_steps;
+    uint32_t *local;    /* value id → position among its graph's values */
+    uint32_t *counts;   /* graph id → number of its values */
+    uint32_t n_slots;   /* sum over frames of their graphs' values */
+    uint32_t *child_of; /* open addressing: (parent frame, node, graph) → frame */
+    size_t child_mask;
+    bool sorted; /* was every graph's node list in topological order? */
+};
+
+/* 0; IR_EINPUT: a cycle, functions that call themselves, too many steps; IR_EMEM. */
+int walk_build(struct walk *w, struct ir_model *m, uint64_t max_steps, struct diag *d);
+void walk_free(struct walk *w);
+
+/* The i-th input or output of a step's node, as the step sees it: not yet resolved. */
+struct use walk_input(const struct walk *w, struct step s, uint32_t i);
+struct use walk_output(const struct walk *w, struct step s, uint32_t i);
+
+/* Where a value really comes from: the frame that owns it; a function's input is its caller's operand; the
+ * output of a function call is the value the body returns. What is left is a parameter, a graph or body
+ * input, or the output of a node that is no function call. */
+struct use walk_resolve(const struct walk *w, struct use u);
+
+/* Index for arrays with one entry per value of each frame; the use must be resolved. */
+static inline uint32_t walk_slot(const struct walk *w, struct use u)
+{
+    return w->frames[u.frame].base + w->local[u.value];
+}
+
+/* The frame that `node` of frame `parent` opens for `graph`, or IR_NONE. */
+uint32_t walk_child(const struct walk *w, uint32_t parent, uint32_t node, uint32_t graph);
+
+/* An attribute of a step's node; one that stands for a function's attribute is looked up at the call. As
+ * ir_source.attr: 1 found, 0 absent, negative error. */
+int walk_attr(const struct walk *w, struct step s, const char *name, struct ir_attr *out);
+
+/* The integer attribute, or `otherwise` when it is absent or of another type. */
+int64_t walk_attr_int(const struct walk *w, struct step s, const char *name, int64_t otherwise);
+
+/* Node that defines a resolved use, as a step; node == IR_NONE when it is no node's output. */
+struct step walk_def(const struct walk *w, struct use resolved);
+
+#endif
