@@ -411,7 +411,7 @@ size_t json_unescape(char *out, struct str raw)
     return n;
 }
 
-int json_string(struct str *out, const struct json *j, uint32_t t, struct arena *a)
+int json_text(struct str *out, const struct json *j, uint32_t t, struct arena *a)
 {
     *out = (struct str){0};
     if (json_type(j, t) != JSON_STRING)

@@ -85,7 +85,7 @@ static inline struct str json_raw(const struct json *j, uint32_t t)
 
 /* A string's text: as it stands when it has no escapes, else decoded (UTF-8; a lone surrogate becomes
  * U+FFFD) into the arena. 0, IR_EINPUT when it is no string, IR_EMEM. */
-int json_string(struct str *out, const struct json *j, uint32_t t, struct arena *a);
+int json_text(struct str *out, const struct json *j, uint32_t t, struct arena *a);
 
 /* Decodes the inside of a JSON string into `out`, which has room for raw.n bytes; returns the length. */
 size_t json_unescape(char *out, struct str raw);

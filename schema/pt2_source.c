@@ -93,7 +93,7 @@ static int take_string(struct ir_attr *out, struct ir_model *m, const struct jso
     if (t == JSON_NONE || json_type(j, t) != JSON_STRING)
         return 0;
     out->kind = IR_ATTR_STR;
-    return json_string(&out->s, j, t, &m->arena) == 0 ? 0 : no_memory(m);
+    return json_text(&out->s, j, t, &m->arena) == 0 ? 0 : no_memory(m);
 }
 
 /* Numbers; what JSON has no number for is a string ("Infinity"). */
@@ -202,7 +202,7 @@ static int source_meta(struct ir_model *m, uint32_t node, const char *key, struc
         return rc;
     uint32_t metadata = json_get(j, 0, "metadata"), t = json_get(j, metadata, key);
     if (t != JSON_NONE && json_type(j, t) == JSON_STRING)
-        return json_string(out, j, t, &m->arena) == 0 ? 1 : no_memory(m);
+        return json_text(out, j, t, &m->arena) == 0 ? 1 : no_memory(m);
     struct str custom = custom_raw(j, metadata);
     if (custom.n == 0)
         return 0;
