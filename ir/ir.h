@@ -104,6 +104,8 @@ struct ir_graph {
     struct str *attr_params;      /* FUNCTION: names of attributes that a call passes (ref_attr_name) */
     uint32_t n_attr_params;
     uint32_t first_param, n_params; /* initializers declared here */
+    bool no_grad;                   /* .pt2: runs without gradients (torch.no_grad() stands around it) */
+    uint8_t autocast; /* .pt2: ONNX number of the type that autocast multiplies matrices in; 0 = none */
 };
 
 struct ir_node {
@@ -159,7 +161,8 @@ struct ir_layout {
     uint32_t sizes, strides; /* shape ids, of one rank */
     uint32_t from; /* input of a nested graph that walks over, or starts from, this outer value; IR_NONE */
     bool known;    /* sizes and strides are */
-    bool requires_grad; /* as the file says: right for parameters and inputs only */
+    bool requires_grad; /* would it, in training: as the file says for parameters and inputs, and what follows
+                         */
 };
 
 struct ir_entry {

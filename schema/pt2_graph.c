@@ -1,5 +1,8 @@
 #include "schema/pt2_reader.h"
 
+#define SCALAR_HALF     6 /* of torch's ScalarType */
+#define SCALAR_BFLOAT16 13
+
 /* How a higher-order operator passes the arguments that follow its graphs on to them. */
 struct higher_order {
     const char *type;
@@ -33,6 +36,7 @@ static const struct higher_order *higher_order(struct str type)
 /* A node while it is read. */
 struct reading {
     struct ir_node node;
+    uint32_t inputs;               /* token of its arguments */
     const struct higher_order *ho; /* NULL: not one, or one not known */
     uint32_t last_body;            /* IR_NONE: no graph so far */
     uint32_t first_body;           /* index into reader.bodies */
@@ -200,6 +204,46 @@ static int new_graph(uint32_t *out, struct pt2_reader *r, struct ir_graph g)
     return 0;
 }
 
+/* The argument of a node at a position: its kind (its value is the next token), or JSON_NONE. */
+static uint32_t argument(const struct pt2_reader *r, uint32_t inputs, uint32_t position, const char *kind)
+{
+    uint32_t t = json_first(r->json, inputs);
+    for (; position && t != JSON_NONE; position--)
+        t = json_next(r->json, inputs, t);
+    if (t == JSON_NONE)
+        return JSON_NONE;
+    return json_get(r->json, json_get(r->json, t, "arg"), kind);
+}
+
+/* In which type autocast computes: as it is told, else by the kind of device. */
+static uint8_t autocast_type(const struct pt2_reader *r, uint32_t inputs)
+{
+    uint32_t device = argument(r, inputs, 0, "as_string"), type = argument(r, inputs, 1, "as_scalar_type");
+    int64_t scalar;
+    if (type != JSON_NONE && json_int(&scalar, r->json, type))
+        return pt2_dtype(scalar);
+    bool cpu = device != JSON_NONE && str_is(json_raw(r->json, device), "cpu");
+    return pt2_dtype(cpu ? SCALAR_BFLOAT16 : SCALAR_HALF);
+}
+
+/* torch.no_grad(), torch.enable_grad() and torch.autocast() become operators with a graph. */
+static void set_modes(const struct pt2_reader *r, const struct reading *n, struct ir_graph *g)
+{
+    const struct ir_model *m = r->m;
+    const struct ir_graph *around = &m->graphs[r->graph];
+    struct str type = m->ops[n->node.op].type;
+    g->no_grad = around->no_grad;
+    g->autocast = around->autocast;
+    if (str_is(type, "higher_order.wrap_with_set_grad_enabled")) {
+        uint32_t enabled = argument(r, n->inputs, 0, "as_bool");
+        g->no_grad = enabled != JSON_NONE && json_type(r->json, enabled) == JSON_FALSE;
+    } else if (str_is(type, "higher_order.wrap_with_autocast")) {
+        uint32_t enabled = argument(r, n->inputs, 2, "as_bool");
+        bool on = enabled == JSON_NONE || json_type(r->json, enabled) == JSON_TRUE;
+        g->autocast = on ? autocast_type(r, n->inputs) : 0;
+    }
+}
+
 /* {"name": "true_graph_0", "graph": {...}}: to be read later. Bodies have consecutive numbers. */
 static int nested_graph(struct pt2_reader *r, struct reading *n, uint32_t token)
 {
@@ -219,6 +263,7 @@ static int nested_graph(struct pt2_reader *r, struct reading *n, uint32_t token)
     if (g.depth > r->max_depth)
         return pt2_fail(r, token, "graphs are nested more than %u deep", r->max_depth);
     g.name = g.attr;
+    set_modes(r, n, &g);
     if ((rc = new_graph(&id, r, g)) != 0 ||
         (rc = pt2_room(r, &r->bodies, &r->cap_bodies, (size_t)r->n_bodies + 1, sizeof *r->bodies)) != 0)
         return rc;
@@ -278,6 +323,7 @@ static int read_operands(struct pt2_reader *r, struct reading *n, uint32_t token
     if ((rc = pt2_need(&inputs, r, token, "inputs", JSON_ARRAY)) != 0 ||
         (rc = pt2_need(&outputs, r, token, "outputs", JSON_ARRAY)) != 0)
         return rc;
+    n->inputs = inputs;
     for (uint32_t t = json_first(j, inputs); rc == 0 && t != JSON_NONE; t = json_next(j, inputs, t))
         rc = read_input(r, n, t);
     give_args(r, n);

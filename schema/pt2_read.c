@@ -91,7 +91,7 @@ int pt2_need(uint32_t *out, struct pt2_reader *r, uint32_t object, const char *n
 int pt2_string(struct str *out, struct pt2_reader *r, uint32_t token, const char *what)
 {
     int rc = pt2_expect(r, token, JSON_STRING, what);
-    if (rc == 0 && json_string(out, r->json, token, &r->m->arena) != 0)
+    if (rc == 0 && json_text(out, r->json, token, &r->m->arena) != 0)
         rc = pt2_no_memory(r);
     return rc;
 }
@@ -435,6 +435,8 @@ int pt2_read(struct ir_model *m, const uint8_t *bytes, uint64_t size, const stru
         rc = load_programs(r);
     for (uint32_t i = 0; rc == 0 && i < r->pt2.n_programs; i++)
         rc = read_program(r, i);
+    if (rc == 0)
+        pt2_grad(m);
     free_scratch(r);
     return rc;
 }

@@ -3,6 +3,7 @@
  *     pt2_read.c     archive → programs
  *     pt2_graph.c    a program's JSON → graphs, nodes, values
  *     pt2_values.c   tensor values: shapes, layouts, parameters
+ *     pt2_grad.c     which values require a gradient
  *     pt2_source.c   arguments and metadata on demand */
 #ifndef SACTAG_SCHEMA_PT2_READER_H
 #define SACTAG_SCHEMA_PT2_READER_H
@@ -117,6 +118,10 @@ uint32_t pt2_lookup(const struct pt2_reader *r, uint32_t name);
 int pt2_param(struct pt2_reader *r, uint32_t token, uint32_t name);
 /* ONNX's number for torch's ScalarType. */
 uint8_t pt2_dtype(int64_t scalar_type);
+
+/* ---- pt2_grad.c */
+/* The file says it of parameters and inputs only. */
+void pt2_grad(struct ir_model *m);
 
 /* ---- pt2_source.c */
 extern const struct ir_source pt2_source;
