@@ -12,6 +12,8 @@ static void tell(const struct options *o, const sactag_plan *plan, const struct 
     char forced[32] = "", outside[48] = "";
 
     sactag_plan_summary(plan, &s);
+    if (s.rows == 0)
+        message_note(&o->voice, t->name, "no matmul was found: the file carries no tag, only `sac.plan`");
     if (s.forced)
         snprintf(forced, sizeof forced, " (%" PRIu32 " forced)", s.forced);
     if (s.outside)

@@ -22,6 +22,14 @@ int input_done(struct input *in, const struct options *o, int status)
     return sactag_exit_code(status);
 }
 
+/* When a file cannot be opened or read, the library's message names it. */
+static int opened(struct input *in, const struct options *o, int status)
+{
+    if (status == SACTAG_EIO && message_diag(&o->voice, NULL, in->d))
+        return sactag_exit_code(status);
+    return input_done(in, o, status);
+}
+
 /* A regular file is opened by name, so that the library knows its folder; from anything else (a FIFO, a
  * shell's <(command)) it spools. */
 static int open_named(struct input *in, const struct options *o)
@@ -31,12 +39,12 @@ static int open_named(struct input *in, const struct options *o)
     if (stat(in->name, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)) {
         int fd = open(in->name, O_RDONLY | O_CLOEXEC);
         if (fd < 0)
-            return message_error(5, &o->voice, in->name, "cannot open: %s", strerror(errno));
+            return message_error(5, &o->voice, NULL, "cannot open %s: %s", in->name, strerror(errno));
         int status = sactag_open_fd(&in->m, fd, in->name, &o->limits, in->d);
         close(fd);
-        return input_done(in, o, status);
+        return opened(in, o, status);
     }
-    return input_done(in, o, sactag_open(&in->m, in->name, &o->limits, in->d));
+    return opened(in, o, sactag_open(&in->m, in->name, &o->limits, in->d));
 }
 
 int input_open(struct input *in, const struct options *o, const char *arg)
@@ -54,7 +62,7 @@ int input_open(struct input *in, const struct options *o, const char *arg)
     signals_input(in->name);
     progress_begin(&p, &o->voice, "reading", in->name);
     if (is_dash(arg))
-        e = input_done(in, o, sactag_open_fd(&in->m, STDIN_FILENO, in->name, &o->limits, in->d));
+        e = opened(in, o, sactag_open_fd(&in->m, STDIN_FILENO, in->name, &o->limits, in->d));
     else
         e = open_named(in, o);
     progress_end(&p);

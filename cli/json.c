@@ -153,7 +153,7 @@ static bool put_model(const struct page *p, const char *digest)
     set(j, "opset", info.opset ? json_integer(info.opset) : json_null(), &ok);
     set(j, "nodes", count(info.nodes), &ok);
     set(j, "graphs", count(info.graphs), &ok);
-    set(j, "digest", digest ? json_string(digest) : json_null(), &ok);
+    set(j, "digest", json_string(digest), &ok);
     return put(p->f, j, ok);
 }
 
@@ -292,10 +292,14 @@ int print_plan_json(const struct page *p)
 int print_linears_json(const struct page *p)
 {
     size_t n = sactag_plan_linear_count(p->plan);
+    char digest[33];
     bool ok;
+    int e = input_done(p->in, p->o, sactag_digest(p->in->m, digest, p->in->d));
 
+    if (e)
+        return e;
     fputs("{\n\"sactag\": \"linears\",\n\"version\": 1,\n\"model\": ", p->f);
-    ok = put_model(p, NULL);
+    ok = put_model(p, digest);
     fputs(",\n\"linears\": [", p->f);
     for (size_t i = 0; ok && i < n; i++) {
         struct sactag_linear l;

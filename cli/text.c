@@ -171,6 +171,10 @@ static void put_blocks(const struct page *p, const struct groups *g, const struc
     uint32_t ranges = 0, left_off = 0;
 
     key(p, "blocks");
+    if (strcmp(s->blocks_how, "whole") == 0) {
+        fputs("the whole graph is one\n", p->f);
+        return;
+    }
     fprintf(p->f, "%" PRIu32 " (%s)", g->n_blocks, s->blocks_how);
     for (uint32_t b = 0; b < g->n_blocks; b = group_last(g, g->by_name, b) + 1) {
         uint32_t last = group_last(g, g->by_name, b);
@@ -217,10 +221,10 @@ static void put_header(const struct page *p, const struct groups *g, const struc
     }
     put_options(p);
     put_mms(p, s);
-    if (s->rows || g->n_blocks)
+    if (s->rows) {
         put_blocks(p, g, s);
-    if (s->rows)
         put_evidence(p, s);
+    }
 }
 
 /* ---- rows ---- */
@@ -240,7 +244,7 @@ struct table {
     struct ordinal {
         uint32_t call, n;
     } * ordinals; /* per block: the call that is being gone through, and its rows so far */
-    size_t block, name, evidence, rhs; /* widths of columns */
+    size_t block, ordinal, name, evidence, rhs; /* widths of columns */
 };
 
 static void next_line(struct table *t, size_t i, struct line *l)
@@ -318,15 +322,16 @@ static void measure(struct table *t)
 {
     size_t n = sactag_plan_count(t->p->plan);
     struct line l;
-    char shape[SHAPE_MAX];
+    char shape[SHAPE_MAX], ordinal[16];
 
-    t->block = 5, t->name = 2, t->evidence = 4, t->rhs = 3; /* as wide as their titles */
+    t->block = 5, t->ordinal = 1, t->name = 2, t->evidence = 4, t->rhs = 3; /* as wide as their titles */
     rewind_table(t);
     for (size_t i = 0; i < n; i++) {
         next_line(t, i, &l);
         if (!l.shown)
             continue;
         widen(&t->block, block_cell(t, &l, NULL));
+        widen(&t->ordinal, (size_t)snprintf(ordinal, sizeof ordinal, "%" PRIu32, l.ordinal));
         widen(&t->name, name_cell(&l, NULL));
         widen(&t->evidence, strlen(sactag_evidence_name(l.r.evidence)));
         widen(&t->rhs, strlen(shape_text(shape, l.r.rhs)));
@@ -351,9 +356,9 @@ static void put_line(const struct table *t, const struct line *l)
 
     pad(f, block_cell(t, l, f), t->block + 2);
     if (l->ordinal)
-        fprintf(f, "%3" PRIu32 "  ", l->ordinal);
+        fprintf(f, "%*" PRIu32 "  ", (int)t->ordinal, l->ordinal);
     else
-        fputs("  -  ", f);
+        fprintf(f, "%*s  ", (int)t->ordinal, "-");
     pad(f, name_cell(l, f), t->name + 2);
     if (!t->p->tags)
         fprintf(f, "%-*s  ", (int)t->evidence, sactag_evidence_name(l->r.evidence));
@@ -372,7 +377,7 @@ static void put_titles(const struct table *t)
     FILE *f = t->p->f;
 
     style(t->p, FAINT);
-    fprintf(f, "%-*s  %3s  %-*s  ", (int)t->block, "block", "#", (int)t->name, "mm");
+    fprintf(f, "%-*s  %*s  %-*s  ", (int)t->block, "block", (int)t->ordinal, "#", (int)t->name, "mm");
     if (!t->p->tags)
         fprintf(f, "%-*s  ", (int)t->evidence, "from");
     fprintf(f, "%-*s  %-9s  %s", (int)t->rhs, "rhs", "policy", "reason");
@@ -443,55 +448,76 @@ bool print_forced(FILE *f, const sactag_plan *plan)
     return ok;
 }
 
-static uint32_t addmm_rows(const struct groups *g, const sactag_plan *plan, uint32_t b)
-{
-    uint32_t n = 0;
-    struct sactag_row r;
+struct sums {
+    uint32_t saved, recomputed, forced, saved_addmm, recomputed_addmm;
+};
 
-    for (uint32_t i = g->first[b]; i < g->first[b + 1]; i++) {
-        sactag_plan_row(plan, g->order[i], &r);
-        n += r.reason.n >= 5 && memcmp(r.reason.s, "addmm", 5) == 0;
-    }
-    return n;
+static void add_row(struct sums *s, const struct sactag_row *r)
+{
+    bool addmm = r->reason.n >= 5 && memcmp(r->reason.s, "addmm", 5) == 0;
+
+    s->saved_addmm += addmm && r->policy == SACTAG_SAVE;
+    s->recomputed_addmm += addmm && r->policy == SACTAG_RECOMPUTE;
 }
 
-/* "(1 forced, 2 addmm)", or nothing. */
-static void put_kinds(FILE *f, uint32_t forced, uint32_t addmm)
+/* "4 saved, 3 recomputed (1 forced)"; addmm stands with those that it is among. */
+static void put_counts(FILE *f, const struct sums *s)
 {
-    if (forced && addmm)
-        fprintf(f, " (%" PRIu32 " forced, %" PRIu32 " addmm)", forced, addmm);
-    else if (forced)
-        fprintf(f, " (%" PRIu32 " forced)", forced);
-    else if (addmm)
-        fprintf(f, " (%" PRIu32 " addmm)", addmm);
+    fprintf(f, "%" PRIu32 " saved", s->saved);
+    if (s->saved_addmm)
+        fprintf(f, " (%" PRIu32 " addmm)", s->saved_addmm);
+    fprintf(f, ", %" PRIu32 " recomputed", s->recomputed);
+    if (s->forced && s->recomputed_addmm)
+        fprintf(f, " (%" PRIu32 " forced, %" PRIu32 " addmm)", s->forced, s->recomputed_addmm);
+    else if (s->forced)
+        fprintf(f, " (%" PRIu32 " forced)", s->forced);
+    else if (s->recomputed_addmm)
+        fprintf(f, " (%" PRIu32 " addmm)", s->recomputed_addmm);
+}
+
+static void put_sum(const struct page *p, const struct groups *g, uint32_t b)
+{
+    struct sactag_block block;
+    struct sactag_row r;
+
+    sactag_plan_block(p->plan, b, &block);
+    struct sums s = {.saved = block.saved, .recomputed = block.recomputed, .forced = block.forced_rows};
+    for (uint32_t i = g->first[b]; i < g->first[b + 1]; i++) {
+        sactag_plan_row(p->plan, g->order[i], &r);
+        add_row(&s, &r);
+    }
+    put_group(p->f, p->plan, b, group_last(g, g->by_rows, b));
+    fputs(": ", p->f);
+    if (block.calls == 0)
+        fputs("not called, ", p->f);
+    if (block.calls > 1)
+        fprintf(p->f, "%" PRIu32 " calls, ", block.calls);
+    put_counts(p->f, &s);
+    fputc('\n', p->f);
 }
 
 static void put_sums(const struct page *p, const struct groups *g)
 {
-    for (uint32_t b = 0; b < g->n_blocks; b++) {
-        struct sactag_block block;
-        if (g->by_rows[b] != b)
-            continue;
-        sactag_plan_block(p->plan, b, &block);
-        put_group(p->f, p->plan, b, group_last(g, g->by_rows, b));
-        fputs(": ", p->f);
-        if (block.calls == 0)
-            fputs("not called, ", p->f);
-        if (block.calls > 1)
-            fprintf(p->f, "%" PRIu32 " calls, ", block.calls);
-        fprintf(p->f, "%" PRIu32 " saved, %" PRIu32 " recomputed", block.saved, block.recomputed);
-        put_kinds(p->f, block.forced_rows, addmm_rows(g, p->plan, b));
-        fputc('\n', p->f);
-    }
+    for (uint32_t b = 0; b < g->n_blocks; b++)
+        if (g->by_rows[b] == b)
+            put_sum(p, g, b);
 }
 
-static void put_total(const struct page *p, const struct sactag_summary *s)
+static void put_total(const struct page *p, const struct sactag_summary *summary)
 {
+    size_t n = sactag_plan_count(p->plan);
+    struct sums s = {.saved = summary->saved, .recomputed = summary->recomputed, .forced = summary->forced};
+    struct sactag_row r;
+
+    for (size_t i = 0; summary->addmm && i < n; i++) {
+        sactag_plan_row(p->plan, i, &r);
+        add_row(&s, &r);
+    }
     style(p, BOLD);
-    fprintf(p->f, "total: %" PRIu32 " saved, %" PRIu32 " recomputed", s->saved, s->recomputed);
-    put_kinds(p->f, s->forced, s->addmm);
-    if (s->outside)
-        fprintf(p->f, ", %" PRIu32 " outside blocks", s->outside);
+    fputs("total: ", p->f);
+    put_counts(p->f, &s);
+    if (summary->outside)
+        fprintf(p->f, ", %" PRIu32 " outside blocks", summary->outside);
     style(p, RESET);
     fputc('\n', p->f);
 }
