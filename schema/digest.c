@@ -47,7 +47,7 @@ static int finish(struct sink *sink)
 
 int sink_digest_init(struct sink_digest *s, const struct ir_span *skip, size_t n_skip, struct diag *d)
 {
-    *s = (struct sink_digest){.sink = {put, finish, 0}, .skip = skip, .n_skip = n_skip};
+    *s = (struct sink_digest){.sink = {.put = put, .finish = finish}, .skip = skip, .n_skip = n_skip};
     s->state = XXH3_createState();
     if (!s->state)
         return diag_error(d, IR_EMEM, "out of memory");

@@ -55,13 +55,14 @@ static void drop_written(struct iovec **v, size_t *n, size_t written)
 static void advanced(struct sink_fd *s, uint64_t n)
 {
     s->at += n;
+    s->done += n;
     if (s->flush_early && s->seekable && s->at - s->flushed >= FLUSH_STEP) {
         /* A hint: whether it works is seen when the file is flushed. */
         (void)sync_file_range(s->fd, (off_t)s->flushed, (off_t)(s->at - s->flushed), SYNC_FILE_RANGE_WRITE);
         s->flushed = s->at;
     }
     if (s->progress)
-        s->progress(s->progress_ctx, s->at, s->total);
+        s->progress(s->progress_ctx, s->done, s->sink.total);
 }
 
 /* Writes what is pending. */
@@ -219,7 +220,8 @@ static bool server_copies(int fd)
 
 int sink_fd_init(struct sink_fd *s, int fd, const char *name, int source, struct diag *d)
 {
-    *s = (struct sink_fd){.sink = {put_fd, finish_fd, 0}, .fd = fd, .name = name, .d = d, .source = source};
+    *s = (struct sink_fd){
+        .sink = {.put = put_fd, .finish = finish_fd}, .fd = fd, .name = name, .d = d, .source = source};
     s->iov = malloc(IOV_PIECES * sizeof *s->iov);
     s->stage = malloc(STAGE_SIZE);
     if (!s->iov || !s->stage) {
@@ -269,7 +271,7 @@ static int finish_mem(struct sink *sink)
 
 void sink_mem_init(struct sink_mem *s, struct diag *d)
 {
-    *s = (struct sink_mem){.sink = {put_mem, finish_mem, 0}, .d = d};
+    *s = (struct sink_mem){.sink = {.put = put_mem, .finish = finish_mem}, .d = d};
 }
 
 void sink_mem_free(struct sink_mem *s)

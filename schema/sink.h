@@ -19,6 +19,7 @@ struct sink {
     /* Everything has been put: nothing is held back any longer. */
     int (*finish)(struct sink *s);
     uint64_t written; /* bytes taken so far */
+    uint64_t total;   /* bytes that will be put in all, set before the first; 0 = not known */
 };
 
 static inline int sink_put(struct sink *s, const void *bytes, size_t n, uint64_t src)
@@ -45,7 +46,7 @@ struct sink_fd {
     const volatile sig_atomic_t *stop; /* set: give up; may be NULL */
     void (*progress)(void *ctx, uint64_t done, uint64_t total); /* may be NULL */
     void *progress_ctx;
-    uint64_t total;    /* for progress */
+    uint64_t done;     /* bytes written */
     uint64_t at;       /* position in the file, if `seekable` */
     uint64_t flushed;  /* up to here writing to disk was started */
     bool seekable;     /* a regular file, not in append mode */

@@ -408,7 +408,7 @@ Test(splice, descriptor_sink_tells_progress)
     cr_assert_eq(sink_fd_init(&s, fd, "out", -1, NULL), 0);
     s.progress = count;
     s.progress_ctx = &last;
-    s.total = 600000;
+    s.sink.total = 600000;
     cr_assert_eq(sink_put(&s.sink, src, 600000, SINK_NEW), 0);
     cr_assert_gt(last, 0);
     cr_assert_eq(s.sink.finish(&s.sink), 0);
