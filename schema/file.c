@@ -135,35 +135,49 @@ struct temp_name {
     char s[sizeof FILE_TEMP_PREFIX + 16 + sizeof ".tmp"];
 };
 
-static int temp_name(struct temp_name *n)
+/* Chooses a name in `folder`, and tells who wants to know. 0 or an errno. */
+static int choose_name(struct temp_name *n, const char *folder, const struct file_watch *watch)
 {
     uint64_t r;
+    char *path;
     if (getrandom(&r, sizeof r, 0) != (ssize_t)sizeof r)
         return EIO;
     snprintf(n->s, sizeof n->s, "%s%016llx.tmp", FILE_TEMP_PREFIX, (unsigned long long)r);
+    if (!watch || !watch->temporary)
+        return 0;
+    if (asprintf(&path, "%s%s%s", folder, *folder && folder[strlen(folder) - 1] != '/' ? "/" : "", n->s) < 0)
+        return ENOMEM;
+    watch->temporary(watch->ctx, path);
+    free(path);
     return 0;
 }
 
-int file_temp(int *fd, char **name, int dir, mode_t mode)
+void file_temp_gone(const struct file_watch *watch)
+{
+    if (watch && watch->temporary)
+        watch->temporary(watch->ctx, NULL);
+}
+
+int file_temp(int *fd, char **name, int dir, const char *folder, mode_t mode, const struct file_watch *watch)
 {
     struct temp_name n;
     int err = EEXIST;
     *name = NULL;
     for (int i = 0; i < TEMP_TRIES && err == EEXIST; i++) {
-        err = temp_name(&n);
-        if (err)
-            return err;
-        *fd = openat(dir, n.s, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode);
-        err = *fd < 0 ? errno : 0;
+        err = choose_name(&n, folder, watch);
+        if (!err) {
+            *fd = openat(dir, n.s, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode);
+            err = *fd < 0 ? errno : 0;
+        }
+    }
+    if (!err && !(*name = strdup(n.s))) {
+        unlinkat(dir, n.s, 0);
+        close_quietly(fd);
+        err = ENOMEM;
     }
     if (err)
-        return err;
-    *name = strdup(n.s);
-    if (*name)
-        return 0;
-    unlinkat(dir, n.s, 0);
-    close_quietly(fd);
-    return ENOMEM;
+        file_temp_gone(watch);
+    return err;
 }
 
 /* ---- input */
@@ -184,7 +198,7 @@ static int open_unlinked(int *fd, const char *dir)
     if (at < 0)
         return errno;
     char *name;
-    int err = file_temp(fd, &name, at, 0600);
+    int err = file_temp(fd, &name, at, dir, 0600, NULL);
     if (!err)
         unlinkat(at, name, 0);
     free(name);
@@ -407,16 +421,13 @@ static bool open_nameless(struct file_out *o, mode_t mode)
 static int open_target(struct file_out *o, const char *target, const struct stat *st)
 {
     size_t n = dir_len(target);
-    char *dir = n ? strndup(target, n) : strdup(".");
+    o->folder = n ? strndup(target, n) : strdup(".");
     o->name = strdup(target + n);
-    if (!dir || !o->name) {
-        free(dir);
+    if (!o->folder || !o->name)
         return ENOMEM;
-    }
-    o->dir = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    o->dir = open(o->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (o->dir < 0 && errno == EACCES) /* may still be written to; it cannot be flushed then */
-        o->dir = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    free(dir);
+        o->dir = open(o->folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (o->dir < 0)
         return errno;
     if (!*o->name) /* "name/" */
@@ -431,12 +442,17 @@ static int open_target(struct file_out *o, const char *target, const struct stat
         o->gid = st->st_gid;
         mode = 0600; /* nobody may read it meanwhile who could not read the old file */
     }
-    return open_nameless(o, mode) ? 0 : file_temp(&o->fd, &o->temp, o->dir, mode);
+    if (open_nameless(o, mode))
+        return 0;
+    return file_temp(&o->fd, &o->temp, o->dir, o->folder, mode, &o->watch);
 }
 
-int file_out_open(struct file_out *o, const char *path, bool no_sync, struct diag *d)
+int file_out_open(struct file_out *o, const char *path, bool no_sync, const struct file_watch *watch,
+                  struct diag *d)
 {
     *o = (struct file_out){.fd = -1, .dir = -1, .no_sync = no_sync, .path = strdup(path)};
+    if (watch)
+        o->watch = *watch;
     struct stat st = {0};
     char *target = NULL;
     int own = -1;
@@ -480,18 +496,17 @@ static int name_it(struct file_out *o)
     int err = EEXIST;
     fd_link(link, o->fd);
     for (int i = 0; i < TEMP_TRIES && err == EEXIST; i++) {
-        err = temp_name(&n);
-        if (err)
-            return err;
-        err = linkat(AT_FDCWD, link, o->dir, n.s, AT_SYMLINK_FOLLOW) == 0 ? 0 : errno;
+        err = choose_name(&n, o->folder, &o->watch);
+        if (!err)
+            err = linkat(AT_FDCWD, link, o->dir, n.s, AT_SYMLINK_FOLLOW) == 0 ? 0 : errno;
+    }
+    if (!err && !(o->temp = strdup(n.s))) {
+        unlinkat(o->dir, n.s, 0);
+        err = ENOMEM;
     }
     if (err)
-        return err;
-    o->temp = strdup(n.s);
-    if (o->temp)
-        return 0;
-    unlinkat(o->dir, n.s, 0);
-    return ENOMEM;
+        file_temp_gone(&o->watch);
+    return err;
 }
 
 /* Puts the file in its place. 0 or an errno. */
@@ -516,6 +531,7 @@ static int publish(struct file_out *o)
         return errno;
     free(o->temp);
     o->temp = NULL;
+    file_temp_gone(&o->watch);
     return 0;
 }
 
@@ -551,10 +567,13 @@ int file_out_commit(struct file_out *o, struct diag *d)
 void file_out_abort(struct file_out *o)
 {
     close_quietly(&o->fd);
-    if (o->temp)
+    if (o->temp) {
         unlinkat(o->dir, o->temp, 0);
+        file_temp_gone(&o->watch);
+    }
     close_quietly(&o->dir);
     free(o->path);
+    free(o->folder);
     free(o->name);
     free(o->temp);
     *o = (struct file_out){.fd = -1, .dir = -1};

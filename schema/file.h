@@ -45,10 +45,18 @@ bool file_in_same(const struct file_in *f, int fd);
 
 /* ---- output */
 
+/* Who wants to know of temporary files, to remove them when a signal ends the process: called with the path
+ * of each just before it gets that name, and with NULL when it is gone. */
+struct file_watch {
+    void (*temporary)(void *ctx, const char *path); /* may be NULL */
+    void *ctx;
+};
+
 struct file_out {
     int fd;       /* to be written to */
     char *path;   /* as given, for messages */
     int dir;      /* directory of the target; -1 when written through */
+    char *folder; /* its path */
     char *name;   /* the target in it */
     char *temp;   /* the temporary file in it; NULL while it has no name */
     bool through; /* not a regular file: no temporary file, no rename */
@@ -57,11 +65,13 @@ struct file_out {
     mode_t mode;
     uid_t uid;
     gid_t gid;
+    struct file_watch watch;
 };
 
 /* Opens an output. A symlink stays: what it points to is replaced, or created. An existing file that we may
- * not write to is not replaced, although its directory would allow it. */
-int file_out_open(struct file_out *o, const char *path, bool no_sync, struct diag *d);
+ * not write to is not replaced, although its directory would allow it. `watch` may be NULL. */
+int file_out_open(struct file_out *o, const char *path, bool no_sync, const struct file_watch *watch,
+                  struct diag *d);
 
 /* Flushes and puts the file in its place, with the mode and owner of the file it replaces (as far as we may)
  * or by the umask. Closes it; on failure as file_out_abort() does. */
@@ -85,7 +95,11 @@ int file_copy_all(int in, int out, const struct file_copy *how);
 /* Writes n bytes, however many calls it takes. 0, or an errno. */
 int file_write_all(int fd, const void *bytes, size_t n);
 
-/* Creates an empty file with a fresh name in a directory: *fd and *name (to be freed). 0, or an errno. */
-int file_temp(int *fd, char **name, int dir, mode_t mode);
+/* Creates an empty file with a fresh name in a directory, whose path is `folder`: *fd and *name (to be
+ * freed). 0, or an errno. */
+int file_temp(int *fd, char **name, int dir, const char *folder, mode_t mode, const struct file_watch *watch);
+
+/* Tells `watch` (which may be NULL) that there is no temporary file any more. */
+void file_temp_gone(const struct file_watch *watch);
 
 #endif

@@ -76,7 +76,7 @@ static void holds(const char *path, const char *text)
 static int replace(const char *path, const char *text, struct diag *d)
 {
     struct file_out o;
-    int rc = file_out_open(&o, path, false, d);
+    int rc = file_out_open(&o, path, false, NULL, d);
     if (rc == 0) {
         cr_assert_eq(file_write_all(o.fd, text, strlen(text)), 0);
         rc = file_out_commit(&o, d);
@@ -227,7 +227,7 @@ Test(file, until_the_commit_nothing_shows)
     struct file_out o;
     box_open(&b);
     put(in(&b, "out"), "old");
-    cr_assert_eq(file_out_open(&o, b.path, false, &b.d), 0);
+    cr_assert_eq(file_out_open(&o, b.path, false, NULL, &b.d), 0);
     cr_assert_eq(file_write_all(o.fd, "new", 3), 0);
     holds(b.path, "old");
     file_out_abort(&o);
@@ -237,21 +237,31 @@ Test(file, until_the_commit_nothing_shows)
     box_close(&b);
 }
 
+static void told(void *ctx, const char *path)
+{
+    char *last = ctx;
+    snprintf(last, 128, "%s", path ? path : "");
+}
+
 /* The way for file systems that know no nameless files. */
 Test(file, with_a_named_temporary_file)
 {
     struct box b;
     struct file_out o;
+    char last[128] = "nothing told", dir[128];
+    struct file_watch watch = {told, last};
     box_open(&b);
     put(in(&b, "out"), "old");
     for (int commit = 0; commit < 2; commit++) {
-        cr_assert_eq(file_out_open(&o, b.path, true, &b.d), 0);
+        cr_assert_eq(file_out_open(&o, b.path, true, &watch, &b.d), 0);
         if (!o.temp) {
             close(o.fd);
-            cr_assert_eq(file_temp(&o.fd, &o.temp, o.dir, 0600), 0);
+            cr_assert_eq(file_temp(&o.fd, &o.temp, o.dir, o.folder, 0600, &watch), 0);
         }
         cr_assert_eq(strncmp(o.temp, FILE_TEMP_PREFIX, strlen(FILE_TEMP_PREFIX)), 0);
         cr_assert_eq(entries(b.dir), 2);
+        snprintf(dir, sizeof dir, "%s/%s", b.dir, o.temp);
+        cr_assert_str_eq(last, dir);
         cr_assert_eq(file_write_all(o.fd, "new", 3), 0);
         if (commit)
             cr_assert_eq(file_out_commit(&o, &b.d), 0);
@@ -259,6 +269,7 @@ Test(file, with_a_named_temporary_file)
             file_out_abort(&o);
         holds(b.path, commit ? "new" : "old");
         cr_assert_eq(entries(b.dir), 1);
+        cr_assert_str_eq(last, "");
     }
     box_close(&b);
 }
@@ -346,7 +357,7 @@ Test(file, devices_are_written_through)
     cr_assert_eq(stat("/dev/null", &st), 0);
     cr_assert(S_ISCHR(st.st_mode));
     struct file_out o;
-    cr_assert_eq(file_out_open(&o, "/dev/full", false, &d), 0);
+    cr_assert_eq(file_out_open(&o, "/dev/full", false, NULL, &d), 0);
     cr_assert_eq(file_write_all(o.fd, "x", 1), ENOSPC);
     file_out_abort(&o);
     diag_free(&d);
@@ -465,7 +476,7 @@ static void overfill(struct box *b, int expected)
     static char big[300000];
     struct file_out o;
     put(in(b, "out"), "old");
-    cr_assert_eq(file_out_open(&o, b->path, false, &b->d), 0);
+    cr_assert_eq(file_out_open(&o, b->path, false, NULL, &b->d), 0);
     int err = file_write_all(o.fd, big, sizeof big);
     file_out_abort(&o);
     int left = entries(b->dir);
