@@ -33,7 +33,7 @@ struct sactag_model {
 /* A plan as the API shows it. Rows are shown straight from `plan`; only what has another form there is kept
  * here, in the plan's arena. */
 struct sactag_plan {
-    struct plan plan;
+    struct plan *plan;             /* ours; writing adds to its arena, also behind a const sactag_plan */
     sactag_model *model;           /* borrowed */
     bool from_tags;                /* made by sactag_read_tags() */
     struct str *ops;               /* per op id of the model: "domain:Op", empty for ops that no row has */
@@ -48,6 +48,9 @@ static inline struct diag *diag_of(sactag_diag *d)
 /* From here on what the model decodes on demand reports to `d`. Every entry of the API that takes a model
  * calls this first. */
 struct diag *model_reports_to(sactag_model *m, sactag_diag *d);
+
+/* An empty plan about a model; NULL (reported) when memory is exhausted. */
+sactag_plan *plan_new(sactag_model *m, struct diag *d);
 
 /* Fills `ops` and `forced` of a plan whose `plan` is made. 0 or IR_EMEM (reported). */
 int plan_prepare(sactag_plan *p, struct diag *d);

@@ -166,7 +166,7 @@ static int decide(sactag_plan *p, sactag_model *m, const struct sactag_options *
     if (!e)
         e = verify(m, d);
     if (!e)
-        e = plan_make(&p->plan, &m->ir, &options, d);
+        e = plan_make(p->plan, &m->ir, &options, d);
     if (!e)
         e = plan_prepare(p, d);
     arena_free(&lists);
@@ -176,26 +176,37 @@ static int decide(sactag_plan *p, sactag_model *m, const struct sactag_options *
 int sactag_decide(sactag_plan **out, sactag_model *m, const struct sactag_options *o, sactag_diag *d)
 {
     struct diag *diag = model_reports_to(m, d);
-    sactag_plan *p = calloc(1, sizeof *p);
+    sactag_plan *p = plan_new(m, diag);
+    int e = p ? decide(p, m, o, diag) : SACTAG_EMEM;
 
-    *out = NULL;
-    if (!p)
-        return nomem(diag);
-    p->model = m;
-    int e = decide(p, m, o, diag);
     m->ir.diag = NULL;
     if (e)
         sactag_plan_free(p);
-    else
-        *out = p;
+    *out = e ? NULL : p;
     return e;
+}
+
+sactag_plan *plan_new(sactag_model *m, struct diag *d)
+{
+    sactag_plan *p = calloc(1, sizeof *p);
+
+    if (p) {
+        p->model = m;
+        p->plan = calloc(1, sizeof *p->plan);
+    }
+    if (p && p->plan)
+        return p;
+    nomem(d);
+    free(p);
+    return NULL;
 }
 
 void sactag_plan_free(sactag_plan *p)
 {
     if (!p)
         return;
-    plan_free(&p->plan);
+    plan_free(p->plan);
+    free(p->plan);
     free(p);
 }
 
@@ -205,11 +216,11 @@ static int prepare_ops(sactag_plan *p, struct diag *d)
 {
     const struct ir_model *m = &p->model->ir;
 
-    p->ops = arena_alloc(&p->plan.arena, (size_t)m->n_ops + 1, sizeof *p->ops);
+    p->ops = arena_alloc(&p->plan->arena, (size_t)m->n_ops + 1, sizeof *p->ops);
     if (!p->ops)
         return nomem(d);
-    for (uint32_t i = 0; i < p->plan.n_rows; i++) {
-        uint32_t id = m->nodes[p->plan.rows[i].node].op;
+    for (uint32_t i = 0; i < p->plan->n_rows; i++) {
+        uint32_t id = m->nodes[p->plan->rows[i].node].op;
         const struct ir_op *op = &m->ops[id];
         if (p->ops[id].s)
             continue;
@@ -217,7 +228,7 @@ static int prepare_ops(sactag_plan *p, struct diag *d)
         if (op->domain.n == 0)
             continue;
         size_t n = op->domain.n + 1 + op->type.n;
-        char *text = arena_alloc(&p->plan.arena, n + 1, 1);
+        char *text = arena_alloc(&p->plan->arena, n + 1, 1);
         if (!text)
             return nomem(d);
         memcpy(text, op->domain.s, op->domain.n);
@@ -236,12 +247,12 @@ static struct sactag_text text_of(struct str s)
 
 static int prepare_forced(sactag_plan *p, struct diag *d)
 {
-    p->forced = arena_alloc(&p->plan.arena, (size_t)p->plan.n_blocks + 1, sizeof *p->forced);
+    p->forced = arena_alloc(&p->plan->arena, (size_t)p->plan->n_blocks + 1, sizeof *p->forced);
     if (!p->forced)
         return nomem(d);
-    for (uint32_t b = 0; b < p->plan.n_blocks; b++) {
-        const struct plan_block *block = &p->plan.blocks[b];
-        struct sactag_forced *list = arena_alloc(&p->plan.arena, (size_t)block->n_forced + 1, sizeof *list);
+    for (uint32_t b = 0; b < p->plan->n_blocks; b++) {
+        const struct plan_block *block = &p->plan->blocks[b];
+        struct sactag_forced *list = arena_alloc(&p->plan->arena, (size_t)block->n_forced + 1, sizeof *list);
         if (!list)
             return nomem(d);
         for (uint32_t i = 0; i < block->n_forced; i++) {
@@ -263,13 +274,13 @@ int plan_prepare(sactag_plan *p, struct diag *d)
 
 size_t sactag_plan_count(const sactag_plan *p)
 {
-    return p->plan.n_rows;
+    return p->plan->n_rows;
 }
 
 void sactag_plan_row(const sactag_plan *p, size_t i, struct sactag_row *out)
 {
     const struct ir_model *m = &p->model->ir;
-    const struct plan_row *r = &p->plan.rows[i];
+    const struct plan_row *r = &p->plan->rows[i];
     const struct ir_node *n = &m->nodes[r->node];
     bool inside = r->block != IR_NONE;
 
@@ -279,7 +290,7 @@ void sactag_plan_row(const sactag_plan *p, size_t i, struct sactag_row *out)
         .node = text_of(n->name),
         .output = text_of(ir_value_name(m, ir_node_output(m, n, 0))),
         .op = text_of(p->ops[n->op]),
-        .block = inside ? text_of(p->plan.blocks[r->block].fqn) : (struct sactag_text){NULL, 0},
+        .block = inside ? text_of(p->plan->blocks[r->block].fqn) : (struct sactag_text){NULL, 0},
         .block_index = r->block,
         .call = r->call,
         .fqn = text_of(r->fqn),
@@ -292,12 +303,12 @@ void sactag_plan_row(const sactag_plan *p, size_t i, struct sactag_row *out)
 
 size_t sactag_plan_block_count(const sactag_plan *p)
 {
-    return p->plan.n_blocks;
+    return p->plan->n_blocks;
 }
 
 void sactag_plan_block(const sactag_plan *p, size_t i, struct sactag_block *out)
 {
-    const struct plan_block *b = &p->plan.blocks[i];
+    const struct plan_block *b = &p->plan->blocks[i];
 
     *out = (struct sactag_block){
         .fqn = text_of(b->fqn),
@@ -312,26 +323,26 @@ void sactag_plan_block(const sactag_plan *p, size_t i, struct sactag_block *out)
 
 size_t sactag_plan_linear_count(const sactag_plan *p)
 {
-    return p->plan.n_linears;
+    return p->plan->n_linears;
 }
 
 void sactag_plan_linear(const sactag_plan *p, size_t i, struct sactag_linear *out)
 {
-    const struct plan_linear *l = &p->plan.linears[i];
+    const struct plan_linear *l = &p->plan->linears[i];
 
     *out = (struct sactag_linear){
         .fqn = text_of(l->fqn),
         .weight = text_of(l->weight),
         .in = l->in,
         .out = l->out,
-        .block = l->block != IR_NONE ? text_of(p->plan.blocks[l->block].fqn) : (struct sactag_text){NULL, 0},
+        .block = l->block != IR_NONE ? text_of(p->plan->blocks[l->block].fqn) : (struct sactag_text){NULL, 0},
         .evidence = (enum sactag_evidence)l->evidence,
     };
 }
 
 void sactag_plan_summary(const sactag_plan *p, struct sactag_summary *out)
 {
-    const struct plan *s = &p->plan;
+    const struct plan *s = p->plan;
 
     *out = (struct sactag_summary){
         .rows = s->n_rows,
