@@ -41,6 +41,17 @@ static size_t utf8_len(const unsigned char *s, size_t n)
     return len;
 }
 
+bool str_is_utf8(struct str s)
+{
+    for (size_t i = 0; i < s.n;) {
+        size_t len = utf8_len((const unsigned char *)s.s + i, s.n - i);
+        if (!len)
+            return false;
+        i += len;
+    }
+    return true;
+}
+
 /* Length of the run at s that may be printed as it is, 0 if its first byte must be escaped. */
 static size_t plain_len(const unsigned char *s, size_t n)
 {

@@ -62,6 +62,9 @@ ptrdiff_t str_rchr(struct str a, char c);
 /* Offset of the first occurrence of needle, or -1. */
 ptrdiff_t str_find(struct str a, struct str needle);
 
+/* Is it valid UTF-8? (Overlong forms, surrogates and code points past U+10FFFF are not.) */
+bool str_is_utf8(struct str s);
+
 /* The escapes of SPEC 6: \t \n \\ \xHH for what would break a row or drive a terminal (control bytes, DEL,
  * bytes that are not valid UTF-8, and the C1 controls). Writes at most `cap` bytes with the NUL; returns the
  * length the whole needs, without the NUL, like snprintf. */

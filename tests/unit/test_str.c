@@ -89,3 +89,15 @@ Test(str, escape_never_writes_past_the_room)
     str_escape(buf, 4, STR_LIT("a\xe2\x82\xac"));
     cr_assert_str_eq(buf, "a");
 }
+
+Test(str, knows_utf8)
+{
+    static const char *const good[] = {
+        "", "plain", "\xc3\xa9", "\xe2\x82\xac", "\xf0\x9f\x98\x80", "\xf4\x8f\xbf\xbf"};
+    static const char *const bad[] = {
+        "\x80", "a\xff", "\xc0\xaf", "\xe0\x80\x80", "\xed\xa0\x80", "\xf4\x90\x80\x80", "\xc3", "\xe2\x82"};
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++)
+        cr_expect(str_is_utf8(str_of(good[i])), "%zu", i);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        cr_expect(!str_is_utf8(str_of(bad[i])), "%zu", i);
+}
