@@ -124,7 +124,8 @@ static int push_fqn(struct str **list, size_t *cap, uint32_t *n, struct str fqn)
     return 0;
 }
 
-/* Every Linear's FQN; where a scope may stand for several modules, each of them. */
+/* Every Linear's FQN, and of other modules that multiply by a weight (Conv1D, stacked experts); where a scope
+ * may stand for several modules, each of them. */
 static int linear_fqns(struct blocker *b, struct str **list, uint32_t *n)
 {
     struct state *s = b->s;
@@ -136,6 +137,8 @@ static int linear_fqns(struct blocker *b, struct str **list, uint32_t *n)
     for (uint32_t i = 0; !rc && i < s->n_mms; i++) {
         struct scope *sc = &s->scopes[s->scope_of[s->mms[i].step]];
         uint32_t same = 1;
+        if (!s->mms[i].linear && s->mms[i].weight.value != IR_NONE && s->mms[i].fqn.n)
+            rc = push_fqn(list, &cap, n, s->mms[i].fqn);
         if (sc->kind != SCOPE_NAME || sc->certain || !s->mms[i].linear || sc->n_atoms == 0)
             continue;
         for (uint32_t nth = 1; !rc && nth < (same > CANDIDATES_MAX ? CANDIDATES_MAX : same) + (nth == 1);
@@ -299,12 +302,10 @@ static uint32_t block_of_value(struct blocker *b, uint32_t value)
     uint32_t *out = &b->param_block[value];
     if (*out != NOT_LOOKED)
         return *out;
-    const struct ir_value *v = &s->m->values[value];
     enum param_kind kind;
     struct str fqn;
     *out = IR_NONE;
-    bool named = v->kind == IR_VALUE_PARAM || (v->kind == IR_VALUE_INPUT && v->graph == 0);
-    if (named && fqn_of_param(&kind, &fqn, ir_value_name(s->m, value), &s->arena) == 0 &&
+    if (s->is_param[value] && fqn_of_param(&kind, &fqn, ir_value_name(s->m, value), &s->arena) == 0 &&
         kind != PARAM_NO_NAME)
         *out = block_of_fqn(b, fqn);
     return *out;
@@ -663,6 +664,11 @@ static int number_calls(struct blocker *b, uint32_t *new_id)
             p->blocks[n++].fqn = b->blocks[i];
         }
     p->n_blocks = n;
+    for (uint32_t i = 0; i < n; i++) { /* the plan outlives the scratch arena */
+        p->blocks[i].fqn.s = arena_strdup(&p->arena, p->blocks[i].fqn.s, p->blocks[i].fqn.n);
+        if (!p->blocks[i].fqn.s)
+            return IR_EMEM;
+    }
     return 0;
 }
 

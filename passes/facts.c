@@ -1174,9 +1174,9 @@ static op_fn find_op(const struct ir_op *op)
 static bool trainable(const struct ir_model *m, uint32_t value)
 {
     const struct ir_value *v = &m->values[value];
-    const struct ir_param *p = &m->params[v->def];
     bool is_float = v->dtype == 1 || v->dtype == 10 || v->dtype == 11 || v->dtype == 16;
-    return is_float && !p->buffer && !p->no_grad;
+    const struct ir_param *p = v->kind == IR_VALUE_PARAM ? &m->params[v->def] : NULL;
+    return is_float && !(p && (p->buffer || p->no_grad));
 }
 
 /* What holds before any node ran: parameters, graph inputs, what a loop carries in. */
@@ -1185,7 +1185,7 @@ static struct fact leaf(const struct facts *f, struct use u)
     const struct ir_model *m = f->w->m;
     const struct ir_value *v = &m->values[u.value];
     struct fact x = {.shape = v->shape, .done = true};
-    if (v->kind == IR_VALUE_PARAM) {
+    if (f->is_param[u.value]) {
         x.grad = trainable(m, u.value);
         x.fixed = true;
     } else if (v->kind == IR_VALUE_INPUT && u.frame != FRAME_MAIN) {
@@ -1287,9 +1287,9 @@ static void visit(struct facts *f, struct step s, op_fn fn)
     }
 }
 
-int facts_build(struct facts *f, const struct walk *w, struct diag *d)
+int facts_build(struct facts *f, const struct walk *w, const uint8_t *is_param, struct diag *d)
 {
-    *f = (struct facts){.w = w, .d = d};
+    *f = (struct facts){.w = w, .is_param = is_param, .d = d};
     const struct ir_model *m = w->m;
     f->of = calloc(w->n_slots ? w->n_slots : 1, sizeof *f->of);
     op_fn *fns = calloc(m->n_ops ? m->n_ops : 1, sizeof *fns);

@@ -28,13 +28,14 @@ struct fact {
 
 struct facts {
     const struct walk *w;
-    struct fact *of; /* per slot */
+    const uint8_t *is_param; /* per value: a parameter, or a graph input that is one by its name */
+    struct fact *of;         /* per slot */
     int64_t *ints;
     size_t n_ints, cap_ints;
     struct diag *d;
 };
 
-int facts_build(struct facts *f, const struct walk *w, struct diag *d);
+int facts_build(struct facts *f, const struct walk *w, const uint8_t *is_param, struct diag *d);
 void facts_free(struct facts *f);
 
 /* The fact of a use (resolved here). The unknown fact for a use of nothing. */

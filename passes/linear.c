@@ -136,10 +136,8 @@ static int module_of_param(struct state *s, struct str name, enum param_kind *ki
 static bool carries_name(const struct state *s, uint32_t value)
 {
     const struct ir_value *v = &s->m->values[value];
-    if (v->kind == IR_VALUE_PARAM)
+    if (s->is_param[value])
         return true;
-    if (v->kind == IR_VALUE_INPUT)
-        return v->graph == 0;
     return v->kind == IR_VALUE_NODE && str_is(ir_node_op(s->m, &s->m->nodes[v->def])->type, "Identity") &&
            s->m->graphs[v->graph].kind != IR_GRAPH_FUNCTION;
 }
@@ -154,6 +152,8 @@ static int modules_from_names(struct state *s)
         int rc = module_of_param(s, ir_value_name(s->m, v), &kind, &id);
         if (rc)
             return rc;
+        if (id != IR_NONE)
+            s->modules.a[id].has_param = true;
         /* parametrizations are modules inside the Linear: a name that hits them hits no Linear */
         struct str name = ir_value_name(s->m, v);
         if (str_find(name, STR_LIT(".parametrizations.")) > 0) {
@@ -170,6 +170,43 @@ static int modules_from_names(struct state *s)
     return 0;
 }
 
+/* One module object under two names ("up_alias = up"): torch lists it once, by its first name. A .pt2 of
+ * strict mode gives both the key of the one object. */
+static int find_aliases(struct state *s)
+{
+    struct names keys; /* key without its call number → first module with it */
+    uint32_t *first = NULL;
+    size_t cap = 0;
+    int rc = 0;
+    names_init(&keys);
+    for (uint32_t i = 1; !rc && i < s->n_scopes; i++) {
+        const struct scope *sc = &s->scopes[i];
+        for (uint32_t j = 0; !rc && sc->fqns && j < sc->n_atoms; j++) {
+            ptrdiff_t at = str_rchr(sc->atoms[j], '@');
+            struct str key = str_sub(sc->atoms[j], 0, at < 0 ? sc->atoms[j].n : (size_t)at);
+            uint32_t before = keys.n, id = names_intern(&keys, key),
+                     module = modules_find(&s->modules, sc->fqns[j]);
+            if (id == NAME_NONE || grow(&first, &cap, (size_t)id + 1, sizeof *first) != 0)
+                rc = IR_EMEM;
+            else if (keys.n > before)
+                first[id] = module;
+            else if (module != NAME_NONE && first[id] != NAME_NONE && module != first[id])
+                s->modules.a[module].same_as = first[id];
+        }
+    }
+    names_free(&keys);
+    free(first);
+    return rc;
+}
+
+/* The name torch lists a module by. */
+static struct str listed_name(const struct state *s, struct str fqn)
+{
+    uint32_t id = modules_find(&s->modules, fqn);
+    return id != NAME_NONE && s->modules.a[id].same_as != IR_NONE ? s->modules.a[s->modules.a[id].same_as].fqn
+                                                                  : fqn;
+}
+
 static int modules_from_metadata(struct state *s)
 {
     for (uint32_t i = 1; i < s->n_scopes; i++) {
@@ -179,8 +216,10 @@ static int modules_from_metadata(struct state *s)
         uint32_t id = modules_add(&s->modules, sc->fqn);
         if (id == IR_NONE && sc->fqn.n)
             return IR_EMEM;
-        if (id != IR_NONE)
+        if (id != IR_NONE) {
             s->modules.a[id].called = true;
+            s->modules.a[id].cls = sc->cls;
+        }
         for (uint32_t j = 0; sc->fqns && j < sc->n_atoms; j++) {
             id = modules_add(&s->modules, sc->fqns[j]);
             if (id == IR_NONE && sc->fqns[j].n)
@@ -239,13 +278,15 @@ static uint8_t use_kind(const struct state *s, const struct ir_op *op, struct st
         str_is(op->type, "aten.permute.default") || str_is(op->type, "aten.transpose.int") ||
         str_is(op->type, "aten.linear.default"))
         return USED_TRANSPOSED;
+    if (str_is(op->type, "aten.addmm.default"))
+        return input == 2 ? USED_DIRECT : 0;
     if (input != 1)
         return 0;
     if (str_is(op->type, "Gemm") || str_is(op->type, "FusedGemm") || str_is(op->type, "FusedMatMul") ||
         str_is(op->type, "TransposeMatMul"))
         return walk_attr_int(&s->walk, st, "transB", 0) != 0 ? USED_TRANSPOSED : USED_DIRECT;
     bool direct = str_is(op->type, "MatMul") || str_is(op->type, "aten.matmul.default") ||
-                  str_is(op->type, "aten.mm.default") || str_is(op->type, "aten.addmm.default");
+                  str_is(op->type, "aten.mm.default");
     return direct ? USED_DIRECT : 0;
 }
 
@@ -333,10 +374,8 @@ static void trace_weight(struct state *s, struct mm *mm)
         if (mm->weight_name.n == 0 && carries_name(s, u.value) &&
             fqn_of_param(&kind, &fqn, name, &s->arena) == 0 && kind != PARAM_NO_NAME)
             mm->weight_name = name;
-        const struct ir_value *v = &s->m->values[u.value];
         struct step def = walk_def(w, u);
-        if (v->kind == IR_VALUE_PARAM ||
-            (def.node == IR_NONE && u.frame == FRAME_MAIN && mm->weight_name.n) ||
+        if (s->is_param[u.value] ||
             (def.node != IR_NONE && str_is(ir_node_op(s->m, &s->m->nodes[def.node])->type, "Constant"))) {
             mm->weight = u;
             if (mm->weight_name.n == 0)
@@ -463,6 +502,8 @@ int linear_mark(struct state *s, struct str fqn, const struct mm *mm, enum evide
     struct module *m = &t->a[id];
     if (!known)
         m->composed = loose;
+    if (m->cls.n && !class_is_linear(m->cls))
+        return 0;
     if (m->linear && m->evidence && m->evidence <= (uint8_t)ev)
         return 0;
     m->linear = true;
@@ -500,6 +541,8 @@ static int name_mm(struct namer *k, struct mm *mm)
     bool clash = scope && param.n && kind != PARAM_BIAS && !agrees(sc, param);
     if (clash && !(gathered && by_scope) && k->contradictions++ == 0)
         k->first_contradiction = mm->step;
+    param = listed_name(s, param);
+    fqn = listed_name(s, fqn);
     if (gathered) /* the name is an Embedding's */
         by_param = false;
     if (by_param) {
@@ -541,9 +584,11 @@ static int unused_linears(struct namer *k)
         int rc = module_of_param(s, ir_value_name(s->m, v), &kind, &id);
         if (rc)
             return rc;
-        if (kind != PARAM_WEIGHT || id == IR_NONE || s->modules.a[id].linear || s->modules.a[id].children)
+        if (kind != PARAM_WEIGHT || id == IR_NONE)
             continue;
         struct module *m = &s->modules.a[id];
+        if (m->linear || m->children || m->same_as != IR_NONE || (m->cls.n && !class_is_linear(m->cls)))
+            continue;
         m->linear = true;
         m->in = x->dims[1];
         m->out = x->dims[0];
@@ -594,6 +639,8 @@ int pass_linear(struct state *s)
         rc = modules_from_names(s);
     if (!rc)
         rc = modules_from_metadata(s);
+    if (!rc)
+        rc = find_aliases(s);
     if (!rc)
         rc = modules_from_options(s);
     if (!rc)

@@ -57,11 +57,25 @@ static bool next_split(struct str name, struct str block, size_t *at, struct str
     return false;
 }
 
+/* Does the name hold the block's container with another number: "layers.1.wq" against block layers.0? */
+static bool names_other_block(struct str name, struct str block)
+{
+    struct str number = fqn_last(block), container = fqn_last(fqn_parent(block));
+    if (!fqn_is_number(number) || container.n == 0)
+        return false;
+    for (struct str rest = name; rest.n; rest = fqn_parent(rest)) {
+        struct str last = fqn_last(rest);
+        if (fqn_is_number(last) && !str_eq(last, number) && str_eq(fqn_last(fqn_parent(rest)), container))
+            return true;
+    }
+    return false;
+}
+
 bool match_loose(enum match how, struct str name, struct str fqn, struct str block)
 {
     struct str rel = fqn_relative(fqn, block), rest;
     size_t at = 0;
-    if (how == MATCH_GLOB || rel.n == 0)
+    if (how == MATCH_GLOB || rel.n == 0 || names_other_block(name, block))
         return false;
     if (how == MATCH_EXACT)
         return subsequence(rel, fqn_inside(name, block) ? fqn_relative(name, block) : name);

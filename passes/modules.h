@@ -12,9 +12,12 @@ struct module {
     uint32_t parent;   /* IR_NONE at the top */
     uint32_t children; /* how many modules have it as parent */
     bool linear;
-    bool called;   /* a node ran in it */
-    bool composed; /* learnt from a scope alone: containers that are never called may be missing from its FQN
-                    */
+    bool called;    /* a node ran in it */
+    bool has_param; /* the file holds a parameter of its own */
+    bool composed;  /* learnt from a scope alone: containers that are never called may be missing from its FQN
+                     */
+    uint32_t same_as;  /* another name of that module, which is the one torch lists; IR_NONE */
+    struct str cls;    /* its class where the file tells, else empty */
     struct str weight; /* LINEAR: parameter's name, empty if unknown */
     int64_t in, out;   /* LINEAR: features */
     uint8_t evidence;  /* enum evidence of its name */

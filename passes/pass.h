@@ -58,6 +58,7 @@ struct mm {
     struct mm_shape rhs; /* literal */
     struct mm_shape aten_rhs;
     const char *assumption; /* "assumed-contiguous", ... or NULL */
+    uint32_t folded;        /* mms that a tool computed away right before this one: torch counts them */
 
     uint32_t uses, user; /* how many operands its output is, and the last step that reads it */
     uint32_t bias_step;  /* step of the Add that adds a bias, or IR_NONE */
@@ -86,7 +87,8 @@ struct state {
 
     struct walk walk;
     struct facts facts;
-    uint32_t *order; /* execution order: positions in walk.steps; NULL = as they are */
+    uint8_t *is_param; /* per value: a parameter, or a graph input that is one by its name */
+    uint32_t *order;   /* execution order: positions in walk.steps; NULL = as they are */
 
     struct scope *scopes; /* scopes[0]: no scope */
     uint32_t n_scopes;

@@ -1,15 +1,65 @@
 #include "passes/plan.h"
 
+#include "passes/fqn.h"
 #include "passes/pass.h"
 
 #include <stdlib.h>
+
+/* The first component of a dotted name. */
+static struct str top_of(struct str fqn)
+{
+    ptrdiff_t dot = str_chr(fqn, '.');
+    return dot < 0 ? fqn : str_sub(fqn, 0, (size_t)dot);
+}
+
+static bool static_shape(const struct ir_model *m, uint32_t value)
+{
+    const struct ir_shape *x = ir_shape_of(m, value);
+    for (uint32_t i = 0; i < x->rank; i++)
+        if (x->dims[i] < 0)
+            return false;
+    return x->rank > 0;
+}
+
+/* Parameters, and graph inputs that are parameters by their names (a model exported with its weights as
+ * inputs): FQN.weight and FQN.bias are; another dotted name only beside such ones, under the same top module,
+ * and of static shape (past_key_values.0.key is an activation). */
+static int find_params(struct state *s)
+{
+    struct ir_model *m = s->m;
+    struct names tops;
+    names_init(&tops);
+    s->is_param = arena_alloc(&s->arena, m->n_values ? m->n_values : 1, 1);
+    int rc = s->is_param ? 0 : IR_EMEM;
+    for (uint32_t pass = 0; !rc && pass < 2; pass++)
+        for (uint32_t v = 0; !rc && v < m->n_values; v++) {
+            const struct ir_value *x = &m->values[v];
+            enum param_kind kind = PARAM_NO_NAME;
+            struct str fqn = {0};
+            if (x->kind == IR_VALUE_PARAM)
+                s->is_param[v] = 1;
+            if (s->is_param[v] || x->kind != IR_VALUE_INPUT || x->graph != 0)
+                continue;
+            rc = fqn_of_param(&kind, &fqn, ir_value_name(m, v), &s->arena);
+            bool sure = kind == PARAM_WEIGHT || kind == PARAM_BIAS || kind == PARAM_KERNEL;
+            if (rc || kind == PARAM_NO_NAME || !static_shape(m, v))
+                continue;
+            if (sure)
+                rc = names_intern(&tops, top_of(fqn)) == NAME_NONE ? IR_EMEM : 0;
+            s->is_param[v] = sure || (pass == 1 && names_find(&tops, top_of(fqn)) != NAME_NONE);
+        }
+    names_free(&tops);
+    return rc;
+}
 
 int pass_walk(struct state *s)
 {
     int rc = walk_build(&s->walk, s->m, s->o->max_steps, s->d);
     if (!rc && !s->walk.sorted)
         diag_note(s->d, "the nodes are not in topological order: ordered, stably");
-    return rc ? rc : facts_build(&s->facts, &s->walk, s->d);
+    if (!rc)
+        rc = find_params(s);
+    return rc ? rc : facts_build(&s->facts, &s->walk, s->is_param, s->d);
 }
 
 static const struct pass passes[] = {

@@ -102,13 +102,17 @@ static int add_forced(struct plan *p, uint32_t block, struct mm_shape rhs, struc
             memcpy(more, b->forced, b->n_forced * sizeof *more);
         b->forced = more;
     }
-    b->forced[b->n_forced++] = (struct plan_forced){.rhs = rhs, .fqn = fqn};
+    char *name = arena_strdup(&p->arena, fqn.s ? fqn.s : "", fqn.n);
+    if (!name)
+        return IR_EMEM;
+    b->forced[b->n_forced++] = (struct plan_forced){.rhs = rhs, .fqn = {name, fqn.n}};
     return 0;
 }
 
 /* What one configured FQN hit. */
 struct hits {
     uint32_t linears, loose, outside;
+    uint32_t untold; /* modules of which the file has nothing but the name */
     struct str first_loose, first_outside;
 };
 
@@ -129,6 +133,13 @@ static int not_a_linear(struct decider *k, struct str name, uint32_t module)
                       inside.n ? inside.text : "");
 }
 
+/* A .pt2 lists modules that were never called and whose parameters were dropped: Linear or not, nothing
+ * tells. */
+static bool untold(const struct module *m)
+{
+    return !m->called && !m->has_param && !m->children && m->cls.n == 0 && !m->composed;
+}
+
 /* All modules of all blocks against one configured FQN. */
 static int match_one(struct decider *k, struct str name, struct hits *h)
 {
@@ -137,6 +148,8 @@ static int match_one(struct decider *k, struct str name, struct hits *h)
     for (uint32_t i = 0; i < t->n; i++) {
         uint32_t block = k->module_block[i];
         struct str fqn = t->a[i].fqn;
+        if (t->a[i].same_as != IR_NONE)
+            continue;
         if (block == IR_NONE) {
             if (match_literal(s->o->match, name, fqn, STR_LIT("")) && h->outside++ == 0)
                 h->first_outside = fqn;
@@ -146,6 +159,10 @@ static int match_one(struct decider *k, struct str name, struct hits *h)
             if (t->a[i].composed && t->a[i].linear &&
                 match_loose(s->o->match, name, fqn, base_of(s, block)) && h->loose++ == 0)
                 h->first_loose = fqn;
+            continue;
+        }
+        if (!t->a[i].linear && untold(&t->a[i])) {
+            h->untold++;
             continue;
         }
         if (!t->a[i].linear)
@@ -233,6 +250,17 @@ static int missed(struct decider *k, struct str name, const struct hits *h)
 {
     struct state *s = k->s;
     struct list unnamed = {0}, near = {0};
+    if (h->untold) {
+        if (s->o->strict)
+            return diag_error(s->d, IR_EPOLICY,
+                              "FQN '%.*s' cannot be told to be a Linear: it is never called", STR_ARG(name));
+        diag_warn(s->d,
+                  "FQN '%.*s' names a module that is never called and whose weight is not in the file: if it "
+                  "is a Linear, "
+                  "say --force-shape KxN to force its shape",
+                  STR_ARG(name));
+        return 0;
+    }
     if (h->outside) {
         diag_warn(
             s->d,
@@ -270,7 +298,7 @@ static int forced_sets(struct decider *k)
         if (!name.s)
             return IR_EMEM;
         int rc = match_one(k, name, &h);
-        if (!rc && h.loose)
+        if (!rc && h.loose && h.linears == 0)
             rc = match_composed(k, name, &loose);
         if (!rc && loose)
             diag_note(s->d,
@@ -399,6 +427,7 @@ static int decide_row(struct state *s, struct mm *mm, struct plan_row *r, uint32
         p->n_outside++;
         return set_reason(p, r, mm, "outside", 0, NULL);
     }
+    *count += mm->folded;
     struct plan_block *b = &p->blocks[mm->block];
     const struct plan_forced *f = mm->counted ? find_forced(b, r->rhs) : NULL;
     int rc;

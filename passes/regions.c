@@ -37,12 +37,10 @@ static int by_region(const void *x, const void *y)
     return (a->value > b->value) - (a->value < b->value);
 }
 
-static int collect(struct state *s, struct crossings *c, const uint32_t *region_of,
-                   const uint32_t *first_region)
+static int collect(struct state *s, struct crossings *c, const uint32_t *region_of)
 {
     const struct walk *w = &s->walk;
     uint32_t *of_slot = malloc((size_t)(w->n_slots ? w->n_slots : 1) * sizeof *of_slot);
-    (void)first_region;
     if (!of_slot)
         return IR_EMEM;
     memset(of_slot, 0xff, (size_t)w->n_slots * sizeof *of_slot);
@@ -56,7 +54,7 @@ static int collect(struct state *s, struct crossings *c, const uint32_t *region_
     for (uint32_t i = 0; !rc && i < w->n_steps; i++)
         for (uint32_t j = 0; !rc && j < s->m->nodes[w->steps[i].node].n_in; j++) {
             struct use u = walk_resolve(w, walk_input(w, w->steps[i], j));
-            if (u.value == IR_NONE || s->m->values[u.value].kind == IR_VALUE_PARAM)
+            if (u.value == IR_NONE || s->is_param[u.value])
                 continue;
             uint32_t from = of_slot[walk_slot(w, u)];
             if (from == region_of[i] || facts_get(&s->facts, u).fixed)
@@ -115,7 +113,7 @@ int pass_regions(struct state *s)
     for (uint32_t i = 0; i < n; i++)
         region_of[i] = s->block_of[i] == IR_NONE ? IR_NONE : first[s->block_of[i]] + s->call_of[i];
     struct crossings c = {0};
-    int rc = collect(s, &c, region_of, first);
+    int rc = collect(s, &c, region_of);
     if (!rc)
         rc = publish(p, &c);
     free(c.a);

@@ -204,22 +204,40 @@ static int scope_from_stack(struct state *s, uint32_t node, uint32_t *out)
     return fresh ? split_stack(s, &s->scopes[id]) : 0;
 }
 
+static int scope_of_node(struct state *s, uint32_t node, uint32_t *out)
+{
+    if (s->m->format == IR_PT2)
+        return scope_from_stack(s, node, out);
+    int rc = scope_from_metadata(s, node, out);
+    return rc || *out ? rc : scope_from_name(s, s->m->nodes[node].name, out);
+}
+
+/* Scopes of the nodes that call functions, per frame: what a body's nodes belong to when they do not say.
+ * Outer frames come first. */
+static int scopes_of_calls(struct state *s, uint32_t *of_frame)
+{
+    for (uint32_t f = 1; f < s->walk.n_frames; f++) {
+        int rc = s->m->format == IR_PT2 ? 0 : scope_from_metadata(s, s->walk.frames[f].node, &of_frame[f]);
+        if (rc)
+            return rc;
+        if (of_frame[f] == 0)
+            of_frame[f] = of_frame[s->walk.frames[f].parent];
+    }
+    return 0;
+}
+
 int pass_scope(struct state *s)
 {
-    names_init(&s->scope_index);
     if (names_intern(&s->scope_index, STR_LIT("")) == NAME_NONE ||
         add_scope(s, STR_LIT(""), SCOPE_NAME) == IR_NONE)
         return IR_EMEM;
     s->scope_of = arena_alloc(&s->arena, s->walk.n_steps ? s->walk.n_steps : 1, sizeof *s->scope_of);
-    if (!s->scope_of)
-        return IR_EMEM;
-    for (uint32_t i = 0; i < s->walk.n_steps; i++) {
-        uint32_t node = s->walk.steps[i].node, *out = &s->scope_of[i];
-        int rc = s->m->format == IR_PT2 ? scope_from_stack(s, node, out) : scope_from_metadata(s, node, out);
-        if (!rc && *out == 0 && s->m->format != IR_PT2)
-            rc = scope_from_name(s, s->m->nodes[node].name, out);
-        if (rc)
-            return rc;
+    uint32_t *of_frame = arena_alloc(&s->arena, s->walk.n_frames, sizeof *of_frame);
+    int rc = s->scope_of && of_frame ? scopes_of_calls(s, of_frame) : IR_EMEM;
+    for (uint32_t i = 0; !rc && i < s->walk.n_steps; i++) {
+        rc = scope_of_node(s, s->walk.steps[i].node, &s->scope_of[i]);
+        if (!rc && s->scope_of[i] == 0)
+            s->scope_of[i] = of_frame[s->walk.steps[i].frame];
     }
-    return 0;
+    return rc;
 }
