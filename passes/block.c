@@ -12,7 +12,8 @@
 
 #include <stdlib.h>
 
-#define CANDIDATES_MAX 16 /* blocks that one scope may stand for; more are not looked at */
+#define CANDIDATES_MAX 16      /* blocks that one scope may stand for; more are not looked at */
+#define KEY_ANY        IR_NONE /* of a step that says nothing of its call: it goes on with the run it is met in */
 #define NOT_LOOKED     (IR_NONE - 1)
 
 /* The candidates of a scope: blocks that it may lie in. */
@@ -425,6 +426,7 @@ static int place_of(struct blocker *b, uint32_t step, const struct mm *mm, struc
     bool own_code = scope == 0 || s->scopes[scope].n_atoms == 0;
     if (direct != IR_NONE && own_code) {
         p->block = direct;
+        p->key = KEY_ANY;
         if (s->walk.frames[st.frame].function != FRAME_MAIN)
             return number_key(b, "#", block_frame(b, st.frame, direct), &p->key);
         return 0;
@@ -437,9 +439,10 @@ static int place_of(struct blocker *b, uint32_t step, const struct mm *mm, struc
 /* May the step at hand go on with run r? */
 static bool continues(const struct blocker *b, const struct run *r, const struct place *p, bool current)
 {
-    if (p->key != r->key)
+    bool any = p->key == KEY_ANY || r->key == KEY_ANY;
+    if (!any && p->key != r->key)
         return false;
-    if (!current && p->key == 0)
+    if (!current && (any || p->key == 0))
         return false;
     if (p->block != IR_NONE && r->block != IR_NONE)
         return p->block == r->block;
@@ -468,6 +471,8 @@ static int join_step(struct blocker *b, uint32_t at, uint32_t step, const struct
     }
     if (r->block == IR_NONE)
         r->block = p->block;
+    if (r->key == KEY_ANY)
+        r->key = p->key;
     r->last = at;
     b->run_of[step] = *last;
     *current = *last;
