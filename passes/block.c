@@ -55,8 +55,7 @@ struct blocker {
     size_t cap_runs;
 };
 
-/* ---- which modules are blocks
- * ------------------------------------------------------------------------------------- */
+/* ---- which modules are blocks ---- */
 
 static int add_block(struct blocker *b, struct str fqn)
 {
@@ -194,8 +193,7 @@ static int choose_blocks(struct blocker *b)
     return rc;
 }
 
-/* ---- which blocks a scope may lie in
- * --------------------------------------------------------------------------------- */
+/* ---- which blocks a scope may lie in ---- */
 
 static int index_names(struct blocker *b)
 {
@@ -294,8 +292,7 @@ static int all_candidates(struct blocker *b)
     return 0;
 }
 
-/* ---- what parameters say
- * ----------------------------------------------------------------------------------------------- */
+/* ---- what parameters say ---- */
 
 static uint32_t block_of_value(struct blocker *b, uint32_t value)
 {
@@ -328,9 +325,7 @@ static uint32_t block_of_operands(struct blocker *b, struct step st)
     return found;
 }
 
-/* ---- calls
- * -----------------------------------------------------------------------------------------------------------------
- */
+/* ---- calls ---- */
 
 /* Outermost function call around this frame whose operands' parameters all belong to the block: the block's
  * own call. */
@@ -546,8 +541,7 @@ static int make_runs(struct blocker *b)
     return rc;
 }
 
-/* ---- repeated calls that nothing marks
- * --------------------------------------------------------------------------------------- */
+/* ---- repeated calls that nothing marks ---- */
 
 /* Smallest period of a sequence that it is a whole number of times, or n (Knuth, Morris and Pratt's failure
  * function). */
@@ -610,9 +604,7 @@ static int split_repeats(struct blocker *b)
     return rc;
 }
 
-/* ---- the result
- * -----------------------------------------------------------------------------------------------------------------
- */
+/* ---- the result ---- */
 
 /* A scope that could be several blocks' modules was named after the first: now the block is known. */
 static int rename_mm(struct blocker *b, struct mm *mm)

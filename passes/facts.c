@@ -13,8 +13,7 @@ struct node_facts {
     uint32_t n_in;
 };
 
-/* ---- small integers
- * ---------------------------------------------------------------------------------------------- */
+/* ---- small integers ---- */
 
 static int64_t *ints_new(struct facts *f, uint32_t n, uint32_t *id)
 {
@@ -76,8 +75,7 @@ static bool has_list_arg(const struct node_facts *k, const char *attr, uint32_t 
 /* Interning a shape may move model.shapes: keep copies of struct ir_shape across it, never pointers (dims
  * stay put). */
 
-/* ---- shapes
- * ------------------------------------------------------------------------------------------------------ */
+/* ---- shapes ---- */
 
 static const struct ir_shape *shape_of(const struct node_facts *k, uint32_t i)
 {
@@ -142,8 +140,7 @@ static uint32_t broadcast(const struct facts *f, uint32_t x, uint32_t y)
     return intern(f, rank, dims);
 }
 
-/* ---- the order of dimensions in memory
- * ---------------------------------------------------------------------------- */
+/* ---- the order of dimensions in memory ---- */
 
 bool fact_contiguous(const struct facts *f, struct fact x)
 {
@@ -201,8 +198,7 @@ static void slice_layout(struct node_facts *k, int64_t axis)
             k->out->gaps = true;
 }
 
-/* ---- operators
- * ---------------------------------------------------------------------------------------------------- */
+/* ---- operators ---- */
 
 typedef void (*op_fn)(struct node_facts *k);
 
@@ -1167,8 +1163,7 @@ static op_fn find_op(const struct ir_op *op)
     return NULL;
 }
 
-/* ---- the pass
- * ------------------------------------------------------------------------------------------------------ */
+/* ---- the pass ---- */
 
 /* A parameter that training would move: float, and not known to be a buffer. */
 static bool trainable(const struct ir_model *m, uint32_t value)

@@ -103,8 +103,7 @@ struct str atom_stem(struct str atom)
     return str_sub(atom, 0, (size_t)u);
 }
 
-/* ---- parameter names
- * ---------------------------------------------------------------------------------------------- */
+/* ---- parameter names ---- */
 
 /* What optimisers and quantisers append to a weight's name; `kernel` where that means it was transposed. */
 static const struct {
@@ -222,9 +221,7 @@ int fqn_of_param(enum param_kind *kind, struct str *fqn, struct str name, struct
     return fqn->s ? 0 : IR_EMEM;
 }
 
-/* ---- glob
- * ----------------------------------------------------------------------------------------------------------
- */
+/* ---- glob ---- */
 
 /* One star is tried again further right when what follows it fails: linear space, no recursion. `**` may
  * cross dots, and a later star never needs an earlier one to move, except that a `*` that cannot cross a dot

@@ -39,9 +39,7 @@ struct str fqn_join(struct arena *a, struct str base, struct str last)
     return (struct str){out, n + last.n};
 }
 
-/* ---- scopes
- * ---------------------------------------------------------------------------------------------------------
- */
+/* ---- scopes ---- */
 
 bool scope_fits(const struct str *atoms, uint32_t n, struct str fqn, bool stem)
 {
@@ -116,8 +114,7 @@ struct str scope_resolve(struct state *s, struct scope *sc, struct str base, uin
     return base;
 }
 
-/* ---- the modules that names tell of
- * ----------------------------------------------------------------------------------- */
+/* ---- the modules that names tell of ---- */
 
 /* Adds the module of a parameter's name. IR_NONE with rc 0 when the name tells none. */
 static int module_of_param(struct state *s, struct str name, enum param_kind *kind, uint32_t *id)
@@ -266,8 +263,7 @@ static int modules_from_scopes(struct state *s)
     return 0;
 }
 
-/* ---- how parameters are used
- * -------------------------------------------------------------------------------------------- */
+/* ---- how parameters are used ---- */
 
 static uint8_t use_kind(const struct state *s, const struct ir_op *op, struct step st, uint32_t input)
 {
@@ -347,8 +343,7 @@ static void note_scopes(struct namer *k)
         k->products[s->scope_of[s->mms[i].step]]++;
 }
 
-/* ---- the weight of an mm
- * -------------------------------------------------------------------------------------------------- */
+/* ---- the weight of an mm ---- */
 
 static bool swaps_last_two(const struct ir_attr *a)
 {
@@ -430,9 +425,7 @@ static struct str reparam_owner(struct state *s, const struct mm *mm)
     return owner;
 }
 
-/* ---- names of mms
- * ------------------------------------------------------------------------------------------------------------
- */
+/* ---- names of mms ---- */
 
 static bool class_is_linear(struct str cls)
 {
@@ -564,8 +557,7 @@ static int name_mm(struct namer *k, struct mm *mm)
     return rc;
 }
 
-/* ---- Linears that no mm shows
- * ------------------------------------------------------------------------------------------------ */
+/* ---- Linears that no mm shows ---- */
 
 /* A 2-D FQN.weight that is neither looked up in nor only multiplied as it is: a Linear that is never called,
  * or whose weight the model uses by hand. */

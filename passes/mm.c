@@ -54,8 +54,7 @@ static int classify_ops(struct state *s)
     return 0;
 }
 
-/* ---- backward
- * ------------------------------------------------------------------------------------------------------- */
+/* ---- backward ---- */
 
 static bool gradient_name(struct str name)
 {
@@ -119,8 +118,7 @@ static int find_backward(struct state *s, uint8_t **out)
     return 0;
 }
 
-/* ---- the literal rule
- * ------------------------------------------------------------------------------------------------ */
+/* ---- the literal rule ---- */
 
 static int64_t dim_at(const struct ir_shape *x, uint32_t from_end)
 {
@@ -140,8 +138,7 @@ static void literal_shape(struct state *s, struct mm *mm, struct step st)
     mm->transposed = tb;
 }
 
-/* ---- the bias
- * -------------------------------------------------------------------------------------------------------- */
+/* ---- the bias ---- */
 
 /* Is it a parameter of rank 1, perhaps cast? */
 static bool rank1_param(struct state *s, struct use u)
@@ -197,8 +194,7 @@ static void find_bias(struct state *s, struct mm *mm)
     mm->bias_step = mm->user;
 }
 
-/* ---- what PyTorch runs
- * ------------------------------------------------------------------------------------------------ */
+/* ---- what PyTorch runs ---- */
 
 /* "ij,jk->ik": what torch.tensordot over one dimension is exported to. */
 static bool is_tensordot(struct state *s, struct step st)
@@ -261,9 +257,7 @@ static void aten_of(struct state *s, struct mm *mm)
         aten_matmul(s, mm, st);
 }
 
-/* ---- the pass
- * ----------------------------------------------------------------------------------------------------------
- */
+/* ---- the pass ---- */
 
 static int add_mm(struct state *s, uint32_t step, enum mm_kind kind, struct mm **out)
 {
@@ -360,8 +354,7 @@ static int count_uses(struct state *s)
     return 0;
 }
 
-/* ---- products that were computed away
- * ------------------------------------------------------------------------------ */
+/* ---- products that were computed away ---- */
 
 /* "/layers.0/MatMul_1" → ("/layers.0", 1); "/layers.0/MatMul" → ("/layers.0", 0). False for other names. */
 static bool numbered_matmul(struct str name, struct str *scope, uint32_t *number)

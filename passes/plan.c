@@ -145,9 +145,7 @@ void plan_free(struct plan *p)
     *p = (struct plan){.blocks_how = "auto"};
 }
 
-/* ---- annotations
- * ---------------------------------------------------------------------------------------------------------
- */
+/* ---- annotations ---- */
 
 static int by_node(const void *x, const void *y)
 {

@@ -11,7 +11,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define LISTED_MAX 5 /* names shown in a message */
+#define LISTED_MAX 5         /* names shown in a message */
+#define COUNT_MAX  (1 << 16) /* iterations counted one by one; of more, only the parity matters */
 
 struct decider {
     struct state *s;
@@ -23,8 +24,7 @@ struct decider {
     uint32_t n_calls;
 };
 
-/* ---- text for messages
- * ------------------------------------------------------------------------------------------------- */
+/* ---- text for messages ---- */
 
 struct list {
     char *text;
@@ -43,8 +43,7 @@ static int list_add(struct state *s, struct list *l, struct str item)
     return l->text ? 0 : IR_EMEM;
 }
 
-/* ---- the forced set
- * ------------------------------------------------------------------------------------------------------ */
+/* ---- the forced set ---- */
 
 static bool is_whole(const struct state *s)
 {
@@ -356,9 +355,7 @@ static int also_forces(struct decider *k)
     return 0;
 }
 
-/* ---- rows
- * --------------------------------------------------------------------------------------------------------------------
- */
+/* ---- rows ---- */
 
 static bool listed(const struct state *s, const struct mm *mm)
 {
@@ -458,21 +455,21 @@ static int decide_row(struct state *s, struct mm *mm, struct plan_row *r, uint32
     return rc;
 }
 
-/* ---- branches and loops
- * ------------------------------------------------------------------------------------------------------ */
+/* ---- branches and loops ---- */
 
-/* A body that is being gone through. */
+/* A nested graph that is being gone through. */
 struct open_body {
-    uint32_t frame, owner_step;
-    uint32_t start; /* first row in it */
-    bool loop;
+    uint32_t frame;
+    uint32_t start;   /* first row in it */
+    uint32_t sibling; /* second branch of an If: first row of the first one; else IR_NONE */
 };
 
 struct nest {
     struct open_body *open;
     size_t n, cap;
-    /* An If whose branches ended on different counts, per call: an error as soon as the call goes on. */
-    uint32_t *split_frame;
+    struct {
+        uint32_t node, parent, start;
+    } branch; /* the first branch of an If, just left, whose other branch comes next */
 };
 
 static uint32_t call_id(const struct decider *k, const struct mm *mm)
@@ -557,26 +554,24 @@ static int close_loop(struct decider *k, const struct open_body *o, uint32_t end
             vary(s, i, why);
         }
     }
-    /* the iterations after the first go on counting */
-    for (uint32_t i = o->start; i < end && trips > 1; i++) {
+    for (uint32_t i = o->start; i < end && trips > 1;
+         i++) { /* the iterations after the first go on counting */
         const struct mm *mm = &s->mms[row_mm[i]];
-        if (mm->block == IR_NONE || !mm->counted || s->plan->rows[i].forced ||
-            call_within(k, call_id(k, mm), o->start, end))
-            continue;
-        k->count[call_id(k, mm)] += (uint32_t)((trips - 1) & 1 ? 1 : 0) +
-                                    2 * (uint32_t)((trips - 1) / 2 > 1000 ? 1000 : (trips - 1) / 2);
+        if (mm->block != IR_NONE && mm->counted && !s->plan->rows[i].forced &&
+            !call_within(k, call_id(k, mm), o->start, end))
+            k->count[call_id(k, mm)] +=
+                (uint32_t)(trips - 1 < COUNT_MAX ? trips - 1 : COUNT_MAX + (trips - 1) % 2);
     }
     return 0;
 }
 
-/* The other branch of an If starts from the same counts. */
-static void rewind_counts(struct decider *k, uint32_t start, uint32_t end, const uint32_t *row_mm, int sign)
+/* The other branch of an If starts from the counts that this one, rows [start, end), started from. */
+static void uncount(struct decider *k, uint32_t start, uint32_t end, const uint32_t *row_mm)
 {
-    struct state *s = k->s;
     for (uint32_t i = start; i < end; i++) {
-        const struct mm *mm = &s->mms[row_mm[i]];
-        if (mm->block != IR_NONE && mm->counted && !s->plan->rows[i].forced)
-            k->count[call_id(k, mm)] += (uint32_t)sign;
+        const struct mm *mm = &k->s->mms[row_mm[i]];
+        if (mm->block != IR_NONE && mm->counted && !k->s->plan->rows[i].forced)
+            k->count[call_id(k, mm)]--;
     }
 }
 
@@ -605,38 +600,46 @@ static int check_branches(struct decider *k, uint32_t frame, uint32_t a, uint32_
     return 0;
 }
 
-/* Leaves bodies that do not enclose `frame`; `end` is the next row. */
-static int leave(struct decider *k, struct nest *n, uint32_t frame, uint32_t end, uint32_t *row_mm)
+/* Is `frame` in, or inside, a graph that `node` of frame `parent` runs? */
+static bool under(const struct state *s, uint32_t frame, uint32_t node, uint32_t parent)
+{
+    while (frame != FRAME_MAIN &&
+           !(s->walk.frames[frame].node == node && s->walk.frames[frame].parent == parent))
+        frame = s->walk.frames[frame].parent;
+    return frame != FRAME_MAIN;
+}
+
+static bool inside_frame(const struct state *s, uint32_t frame, uint32_t outer)
+{
+    while (frame != FRAME_MAIN && frame != outer)
+        frame = s->walk.frames[frame].parent;
+    return frame == outer;
+}
+
+/* The innermost open body is done; the next row, `end`, is in frame `next`. */
+static int close_body(struct decider *k, struct nest *n, uint32_t next, uint32_t end, uint32_t *row_mm)
 {
     struct state *s = k->s;
-    while (n->n) {
-        struct open_body *o = &n->open[n->n - 1];
-        uint32_t f = frame;
-        while (f != IR_NONE && f != o->frame)
-            f = s->walk.frames[f].parent;
-        if (f == o->frame)
-            return 0;
-        uint32_t owner = s->walk.frames[o->frame].node, parent = s->walk.frames[o->frame].parent;
-        int rc = 0;
-        if (str_is(ir_node_op(s->m, &s->m->nodes[owner])->type, "If")) {
-            /* is the next row in a sibling branch? then it starts where this one started */
-            uint32_t g = frame;
-            while (g != IR_NONE && !(s->walk.frames[g].node == owner && s->walk.frames[g].parent == parent))
-                g = s->walk.frames[g].parent;
-            if (g != IR_NONE) {
-                rewind_counts(k, o->start, end, row_mm, -1);
-                n->split_frame[0] = o->start;
-                n->split_frame[1] = end;
-                n->split_frame[2] = o->frame;
-            } else if (n->split_frame[1] == o->start && n->split_frame[2] != IR_NONE &&
-                       s->walk.frames[n->split_frame[2]].node == owner) {
-                rc = check_branches(k, o->frame, n->split_frame[0], o->start, end, row_mm);
-            } else {
-                rc = check_branches(k, o->frame, o->start, end, end, row_mm);
-            }
-        } else if (o->loop) {
-            rc = close_loop(k, o, end, row_mm);
-        }
+    const struct open_body *o = &n->open[n->n - 1];
+    uint32_t node = s->walk.frames[o->frame].node, parent = s->walk.frames[o->frame].parent;
+    struct str op = ir_node_op(s->m, &s->m->nodes[node])->type;
+    if (str_is(op, "Loop") || str_is(op, "Scan"))
+        return close_loop(k, o, end, row_mm);
+    if (!str_is(op, "If"))
+        return 0;
+    if (o->sibling != IR_NONE)
+        return check_branches(k, o->frame, o->sibling, o->start, end, row_mm);
+    if (!under(s, next, node, parent))
+        return check_branches(k, o->frame, o->start, end, end, row_mm);
+    uncount(k, o->start, end, row_mm);
+    n->branch.node = node, n->branch.parent = parent, n->branch.start = o->start;
+    return 0;
+}
+
+static int leave_bodies(struct decider *k, struct nest *n, uint32_t next, uint32_t end, uint32_t *row_mm)
+{
+    while (n->n && !inside_frame(k->s, next, n->open[n->n - 1].frame)) {
+        int rc = close_body(k, n, next, end, row_mm);
         if (rc)
             return rc;
         n->n--;
@@ -647,23 +650,28 @@ static int leave(struct decider *k, struct nest *n, uint32_t frame, uint32_t end
 static int enter_bodies(struct decider *k, struct nest *n, uint32_t frame, uint32_t row)
 {
     struct state *s = k->s;
-    uint32_t chain[64], depth = 0;
     uint32_t have = n->n ? n->open[n->n - 1].frame : FRAME_MAIN;
-    for (uint32_t f = frame; f != FRAME_MAIN && f != have && depth < 64; f = s->walk.frames[f].parent)
-        if (is_body(s, f))
-            chain[depth++] = f;
-    while (depth-- > 0) {
+    size_t from = n->n;
+    for (uint32_t f = frame; f != FRAME_MAIN && f != have; f = s->walk.frames[f].parent) {
+        if (!is_body(s, f))
+            continue;
         if (grow(&n->open, &n->cap, n->n + 1, sizeof *n->open) != 0)
             return IR_EMEM;
-        struct str op = ir_node_op(s->m, &s->m->nodes[s->walk.frames[chain[depth]].node])->type;
-        n->open[n->n++] = (struct open_body){chain[depth], 0, row, str_is(op, "Loop") || str_is(op, "Scan")};
+        bool second =
+            s->walk.frames[f].node == n->branch.node && s->walk.frames[f].parent == n->branch.parent;
+        n->open[n->n++] = (struct open_body){f, row, second ? n->branch.start : IR_NONE};
+        if (second)
+            n->branch.node = IR_NONE;
+    }
+    for (size_t i = from, j = n->n; i + 1 < j; i++, j--) { /* outermost first */
+        struct open_body t = n->open[i];
+        n->open[i] = n->open[j - 1];
+        n->open[j - 1] = t;
     }
     return 0;
 }
 
-/* ---- the pass
- * ------------------------------------------------------------------------------------------------------------------
- */
+/* ---- the pass ---- */
 
 static int number_calls(struct decider *k, const uint32_t *row_mm)
 {
@@ -698,14 +706,13 @@ static int decide_rows(struct decider *k, uint32_t *row_mm)
 {
     struct state *s = k->s;
     struct plan *p = s->plan;
-    uint32_t split[3] = {IR_NONE, IR_NONE, IR_NONE};
-    struct nest n = {.split_frame = split};
+    struct nest n = {.branch = {IR_NONE, IR_NONE, IR_NONE}};
     int rc = number_calls(k, row_mm);
     for (uint32_t i = 0; !rc && i < p->n_rows; i++) {
         struct mm *mm = &s->mms[row_mm[i]];
         uint32_t frame = s->walk.steps[mm->step].frame, none = 0;
         if (n.n || frame != FRAME_MAIN) {
-            rc = leave(k, &n, frame, i, row_mm);
+            rc = leave_bodies(k, &n, frame, i, row_mm);
             if (!rc)
                 rc = enter_bodies(k, &n, frame, i);
         }
@@ -715,7 +722,7 @@ static int decide_rows(struct decider *k, uint32_t *row_mm)
             rc = decide_row(s, mm, &p->rows[i], mm->block == IR_NONE ? &none : &k->count[call_id(k, mm)]);
     }
     if (!rc)
-        rc = leave(k, &n, FRAME_MAIN, p->n_rows, row_mm);
+        rc = leave_bodies(k, &n, FRAME_MAIN, p->n_rows, row_mm);
     free(n.open);
     return rc;
 }

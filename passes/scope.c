@@ -26,8 +26,7 @@ static uint32_t scope_id(struct state *s, struct str raw, enum scope_kind kind, 
     return add_scope(s, raw, kind);
 }
 
-/* ---- names
- * ------------------------------------------------------------------------------------------------------- */
+/* ---- names ---- */
 
 /* Between slashes; wrappers and empty atoms left out. */
 static int split_atoms(struct state *s, struct scope *sc)
@@ -81,8 +80,7 @@ static int scope_from_name(struct state *s, struct str name, uint32_t *out)
     return fresh ? split_atoms(s, &s->scopes[id]) : 0;
 }
 
-/* ---- metadata
- * ------------------------------------------------------------------------------------------------------ */
+/* ---- metadata ---- */
 
 /* One element of a Python list of strings as repr() writes it; p stands at its quote. Text without escapes
  * only: a module's name has none. Returns false at anything else. */
