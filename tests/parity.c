@@ -396,6 +396,18 @@ static int is_plain(const struct dirent *e)
     return e->d_name[0] != '.';
 }
 
+/* "layers.0", but not "block". */
+static bool is_numbered(const char *block)
+{
+    for (const char *segment = block; segment; segment = strchr(segment, '.')) {
+        segment += *segment == '.';
+        size_t digits = strspn(segment, "0123456789");
+        if (digits && (segment[digits] == '.' || !segment[digits]))
+            return true;
+    }
+    return false;
+}
+
 /* All files of one model. */
 static void try_model(const char *root, const char *model, bool automatic, char *program, struct known *known,
                       struct score *score)
@@ -408,9 +420,19 @@ static void try_model(const char *root, const char *model, bool automatic, char 
         return; /* not a model's directory */
     char *blocks[MAX_ARGS / 4];
     struct run r = {.model = model, .blocks_mode = automatic ? "auto" : "given", .blocks = blocks};
-    for (char *rest = text, *line; !automatic && (line = strsep(&rest, "\n"));)
-        if (*line && r.n_blocks < MAX_ARGS / 4)
-            blocks[r.n_blocks++] = line;
+    bool numbered = true;
+    for (char *rest = text, *line; (line = strsep(&rest, "\n"));) {
+        if (!*line || r.n_blocks == MAX_ARGS / 4)
+            continue;
+        numbered &= is_numbered(line);
+        blocks[r.n_blocks++] = line;
+    }
+    if (automatic && !numbered) {
+        free(text);
+        return;
+    }
+    if (automatic)
+        r.n_blocks = 0;
     struct table cases = table_read(dir, "cases.tsv", CASE_COLUMNS);
     struct table nodes = table_read(dir, "nodes.tsv", NODE_COLUMNS);
     struct table decisions = table_read(dir, "decisions.tsv", DEC_COLUMNS);
