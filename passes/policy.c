@@ -144,6 +144,7 @@ static int match_one(struct decider *k, struct str name, struct hits *h)
 {
     struct state *s = k->s;
     struct modules *t = &s->modules;
+    uint32_t wrong = IR_NONE; /* no Linear: the one in the first block is named */
     for (uint32_t i = 0; i < t->n; i++) {
         uint32_t block = k->module_block[i];
         struct str fqn = t->a[i].fqn;
@@ -164,14 +165,17 @@ static int match_one(struct decider *k, struct str name, struct hits *h)
             h->untold++;
             continue;
         }
-        if (!t->a[i].linear)
-            return not_a_linear(k, name, i);
+        if (!t->a[i].linear) {
+            if (wrong == IR_NONE || block < k->module_block[wrong])
+                wrong = i;
+            continue;
+        }
         h->linears++;
         int rc = add_forced(s->plan, block, (struct mm_shape){t->a[i].in, t->a[i].out}, name);
         if (rc)
             return rc;
     }
-    return 0;
+    return wrong == IR_NONE ? 0 : not_a_linear(k, name, wrong);
 }
 
 /* Blocks in which the name hit nothing as it stands: may it be a Linear whose containers the scopes leave

@@ -132,17 +132,17 @@ static int scope_from_metadata(struct state *s, uint32_t node, uint32_t *out)
         diag_debug(s->d, "pkg.torch.onnx.name_scopes of node %u is no list of names: not used", node);
         return 0;
     }
-    rc = s->m->source->meta(s->m, node, "pkg.torch.onnx.class_hierarchy", &classes);
-    if (rc < 0)
-        return rc;
-    if (rc == 1 && !list_module(classes, &cls))
-        cls = (struct str){0};
     /* The model's own code has the empty FQN: a text that no FQN can be, so that it is a scope of its own. */
     bool fresh;
     uint32_t id = scope_id(s, fqn.n ? fqn : STR_LIT("''"), SCOPE_META, &fresh);
     if (id == IR_NONE)
         return IR_EMEM;
     if (fresh) {
+        rc = s->m->source->meta(s->m, node, "pkg.torch.onnx.class_hierarchy", &classes);
+        if (rc < 0)
+            return rc;
+        if (rc == 1 && !list_module(classes, &cls))
+            cls = (struct str){0};
         s->scopes[id].fqn = fqn_clean(fqn, &s->arena);
         s->scopes[id].certain = true;
         s->scopes[id].cls = cls;
