@@ -518,13 +518,23 @@ static int read_modules(struct pt2_reader *r, uint32_t graph_module)
     return rc;
 }
 
-static int read_metadata(struct pt2_reader *r, uint32_t graph_module)
+static int read_metadata(struct pt2_reader *r, struct pt2_program *prog, uint32_t graph_module)
 {
     uint32_t metadata = json_get(r->json, graph_module, "metadata");
-    if (metadata == JSON_NONE || r->program != 0)
+    if (metadata == JSON_NONE)
         return 0;
     int rc = pt2_expect(r, metadata, JSON_OBJECT, "graph_module.metadata");
-    return rc != 0 ? rc : pt2_custom_read(r, metadata);
+    prog->meta = json_raw(r->json, metadata);
+    return rc == 0 && r->program == 0 ? pt2_custom_read(r, metadata, false) : rc;
+}
+
+/* Where the model has no metadata its tags stand at the first node. */
+static int read_first_node(struct pt2_reader *r, const struct pt2_program *prog, uint32_t graph)
+{
+    uint32_t nodes = json_get(r->json, graph, "nodes"), first = json_first(r->json, nodes);
+    if (prog->meta.n || r->program != 0 || first == JSON_NONE)
+        return 0;
+    return pt2_custom_read(r, json_get(r->json, first, "metadata"), true);
 }
 
 int pt2_program_read(struct pt2_reader *r, uint32_t program)
@@ -536,7 +546,7 @@ int pt2_program_read(struct pt2_reader *r, uint32_t program)
         (rc = pt2_need(&graph, r, gm, "graph", JSON_OBJECT)) != 0 ||
         (rc = pt2_need(&signature, r, gm, "signature", JSON_OBJECT)) != 0 ||
         (rc = pt2_specs_read(r, signature)) != 0 || (rc = read_modules(r, gm)) != 0 ||
-        (rc = read_metadata(r, gm)) != 0)
+        (rc = read_metadata(r, prog, gm)) != 0)
         return rc;
     struct ir_graph main_graph = {.kind = IR_GRAPH_MAIN,
                                   .name = prog->name,
@@ -552,5 +562,5 @@ int pt2_program_read(struct pt2_reader *r, uint32_t program)
         struct pt2_body body = r->bodies[i]; /* the list moves as it grows */
         rc = read_graph(r, body.graph, body.token, &body);
     }
-    return rc;
+    return rc != 0 ? rc : read_first_node(r, prog, graph);
 }

@@ -20,6 +20,10 @@
  * own: inside, its name stands for the outer value. Those that differ (the slices that map walks over, what a
  * loop carries) are inputs, with `from` in their layout.
  *
+ * Metadata. m->meta holds the members of graph_module.metadata.custom of the first program; if it has no such
+ * metadata, those of its first node's metadata.custom that begin with PT2_TAG. A node's metadata by key: its
+ * own entries, then the members of its "custom".
+ *
  * Offsets. m->bytes is the archive. m->segs[i] is program i's text, and node.seg tells the program. Node
  * spans are offsets in the archive when the program is stored, as torch writes it; in a compressed program,
  * which can be read but not tagged, they are offsets in the unpacked text. pt2_text() gives the right bytes.
@@ -44,6 +48,8 @@ struct pt2_limits {
 #define PT2_MAX_RATIO 128
 #define PT2_MAX_BASE  (UINT64_C(16) << 20)
 
+#define PT2_TAG "sac." /* what keys of our tags begin with */
+
 /* One program of the archive. */
 struct pt2_program {
     struct str name; /* "model"; empty in the flat layout */
@@ -51,6 +57,7 @@ struct pt2_program {
     struct str text; /* its JSON */
     bool stored;     /* text lies in the archive as it is */
     uint32_t graph;  /* its main graph */
+    struct str meta; /* the object graph_module.metadata in text; absent in programs of torch ≤ 2.4 */
 };
 
 /* m->reader of a model whose format is IR_PT2: what the writer needs. */

@@ -125,7 +125,7 @@ void pt2_grad(struct ir_model *m);
 
 /* ---- pt2_source.c */
 extern const struct ir_source pt2_source;
-/* The members of graph_module.metadata.custom → m->meta. */
-int pt2_custom_read(struct pt2_reader *r, uint32_t metadata);
+/* The members of metadata.custom → m->meta; only those that begin with PT2_TAG, or all. */
+int pt2_custom_read(struct pt2_reader *r, uint32_t metadata, bool tags_only);
 
 #endif

@@ -227,7 +227,7 @@ static int source_param_ints(struct ir_model *m, uint32_t param, int64_t *out, u
 
 const struct ir_source pt2_source = {source_attr, source_meta, source_param_ints};
 
-static int take_entries(struct pt2_reader *r, const struct json *j)
+static int take_entries(struct pt2_reader *r, const struct json *j, bool tags_only)
 {
     struct ir_model *m = r->m;
     for (uint32_t k = json_first(j, 0); k != JSON_NONE; k = json_next_member(j, 0, k)) {
@@ -236,12 +236,13 @@ static int take_entries(struct pt2_reader *r, const struct json *j)
         if (rc != 0 || (rc = custom_value(&e.key, m, j, k)) != 0 ||
             (rc = custom_value(&e.value, m, j, k + 1)) != 0)
             return rc;
-        m->meta[m->n_meta++] = e;
+        if (!tags_only || str_starts(e.key, STR_LIT(PT2_TAG)))
+            m->meta[m->n_meta++] = e;
     }
     return 0;
 }
 
-int pt2_custom_read(struct pt2_reader *r, uint32_t metadata)
+int pt2_custom_read(struct pt2_reader *r, uint32_t metadata, bool tags_only)
 {
     struct str custom = custom_raw(r->json, metadata);
     struct json j;
@@ -250,7 +251,7 @@ int pt2_custom_read(struct pt2_reader *r, uint32_t metadata)
         return 0;
     int rc = custom_json(&j, &text, r->m, custom); /* what is no object is another's */
     if (rc == 1)
-        rc = take_entries(r, &j);
+        rc = take_entries(r, &j, tags_only);
     json_free(&j);
     free(text);
     return rc;
