@@ -807,17 +807,6 @@ static void count_rows(struct state *s)
         p->n_rules_differ += s->mms[i].literal != (s->mms[i].aten == ATEN_MM);
 }
 
-static void show_forced(struct state *s)
-{
-    for (uint32_t i = 0; i < s->plan->n_blocks; i++)
-        for (uint32_t j = 0; j < s->plan->blocks[i].n_forced; j++) {
-            const struct plan_forced *f = &s->plan->blocks[i].forced[j];
-            diag_debug(s->d, "block %.*s: forced rhs %" PRId64 "x%" PRId64 " (%.*s)%s%.*s",
-                       STR_ARG(s->plan->blocks[i].fqn), f->rhs.k, f->rhs.n, STR_ARG(f->fqn),
-                       f->also.n ? "; also forces " : "", STR_ARG(f->also));
-        }
-}
-
 /* A router that is recomputed must choose the same experts again. Once per model: a recomputed mm that a TopK
  * reads. */
 static void note_router(struct state *s)
@@ -876,7 +865,6 @@ int pass_policy(struct state *s)
     if (rc)
         return rc;
     count_rows(s);
-    show_forced(s);
     note_router(s);
     return 0;
 }
