@@ -129,6 +129,29 @@ int custom_strip(struct str *out, struct str raw, struct arena *a)
     return rc < 0 ? rc : 0;
 }
 
+/* custom_strip(), and nothing is left of an empty object. */
+static int bare(struct str *out, struct str raw, struct arena *a)
+{
+    int rc = custom_strip(out, raw, a);
+    if (rc != 0 || !out->s)
+        return rc;
+    struct custom c;
+    rc = custom_open(&c, *out);
+    if (rc == 1 && json_first(&c.json, 0) == JSON_NONE)
+        *out = (struct str){0};
+    custom_close(&c);
+    return rc < 0 ? rc : 0;
+}
+
+int custom_alike(bool *alike, struct str x, struct str y, struct arena *a)
+{
+    struct str bx, by;
+    if (bare(&bx, x, a) != 0 || bare(&by, y, a) != 0)
+        return IR_EMEM;
+    *alike = (bx.s == NULL) == (by.s == NULL) && str_eq(bx, by);
+    return 0;
+}
+
 /* `"key": "value"`, escaped twice: as JSON, and that as the inside of a JSON string. */
 static int put_member(struct str *out, const struct annot *m, struct arena *a)
 {

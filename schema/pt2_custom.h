@@ -13,6 +13,9 @@
  * holds no object is left as it is. 0 or IR_EMEM. */
 int custom_strip(struct str *out, struct str raw, struct arena *a);
 
+/* Are two the same but for tags? To have none, or an empty object, is the same here. 0 or IR_EMEM. */
+int custom_alike(bool *alike, struct str x, struct str y, struct arena *a);
+
 /* Adds members, in this order, after those that are there. 0; IR_EINPUT: raw holds no object; IR_EMEM. */
 int custom_add(struct str *out, struct str raw, const struct annot *members, size_t n, struct arena *a);
 

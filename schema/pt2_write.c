@@ -41,7 +41,7 @@ struct writer {
     const struct annots *a;
     struct diag *d;
     struct arena arena;
-    bool tagged; /* the model carries tags */
+    bool tagged; /* the model carries our tags */
     struct undo was;
     uint32_t model_node; /* node that stands for the model, IR_NONE: graph_module.metadata does */
     struct text_edit *edits;
@@ -93,6 +93,7 @@ static bool take_number(uint32_t *out, struct str *s, uint32_t limit)
     return i > 0 && v < limit;
 }
 
+/* A zip64 field counts only where there is one: another tool may have written the archive anew. */
 static int read_item(struct writer *w, struct str item)
 {
     char kind = item.n ? item.s[0] : 0;
@@ -100,13 +101,15 @@ static int read_item(struct writer *w, struct str item)
     struct str *to = &w->was.model;
     uint32_t id = 0;
     if (kind == 'Z' || kind == 'E') {
-        *(kind == 'Z' ? &w->was.wide.record : &w->was.wide.end) = true;
+        bool wide =
+            w->pt2->zip.end64 != ZIP_NONE && zip_u32(w->m->bytes + w->pt2->zip.end + 16) == UINT32_MAX;
+        *(kind == 'Z' ? &w->was.wide.record : &w->was.wide.end) = wide;
         return rest.n ? IR_EINPUT : 0;
     }
     if (kind == 'z') {
         if (!take_number(&id, &rest, w->pt2->zip.n) || rest.n)
             return IR_EINPUT;
-        w->was.wide.members[id] = true;
+        w->was.wide.members[id] = zip_u32(w->m->bytes + w->pt2->zip.members[id].central + 42) == UINT32_MAX;
         return 0;
     }
     if (kind == 'n') {
@@ -221,16 +224,18 @@ static int target_read(struct target *t, struct writer *w, struct str text, bool
     return 0;
 }
 
-/* What a target's custom was before it was tagged. */
+/* What a target's custom was before it was tagged. What is remembered of it counts only where it differs in
+ * tags alone: else another tool has changed the program since. */
 static int find_original(struct target *t, struct writer *w, struct str remembered)
 {
+    bool alike = false;
     if (!w->tagged)
         return 0;
-    if (remembered.s) {
+    if (remembered.s && custom_alike(&alike, t->custom, remembered, &w->arena) != 0)
+        return no_memory(w);
+    if (alike)
         t->was = remembered;
-        return 0;
-    }
-    return custom_strip(&t->was, t->custom, &w->arena) == 0 ? 0 : no_memory(w);
+    return alike || custom_strip(&t->was, t->custom, &w->arena) == 0 ? 0 : no_memory(w);
 }
 
 static int bad_custom(struct writer *w, uint32_t node, struct str metadata)
@@ -597,12 +602,11 @@ static int check_annots(const struct writer *w)
 }
 
 /* Finds all changes of the text. */
-static int prepare(struct writer *w, struct ir_model *m, const struct annots *a, struct zip_wide *wide,
-                   struct diag *d)
+static int prepare(struct writer *w, struct ir_model *m, bool tagged, const struct annots *a,
+                   struct zip_wide *wide, struct diag *d)
 {
-    *w = (struct writer){.m = m, .pt2 = pt2_of(m), .a = a, .d = d, .model_node = IR_NONE};
+    *w = (struct writer){.m = m, .pt2 = pt2_of(m), .a = a, .d = d, .tagged = tagged, .model_node = IR_NONE};
     arena_init(&w->arena, 0);
-    w->tagged = ir_meta(m, PT2_PLAN) != NULL;
     int rc = check_annots(w);
     if (rc != 0)
         return rc;
@@ -629,21 +633,21 @@ static void finish(struct writer *w)
     arena_free(&w->arena);
 }
 
-int pt2_write(struct ir_model *m, const struct annots *a, struct sink *to, struct diag *d)
+int pt2_write(struct ir_model *m, bool tagged, const struct annots *a, struct sink *to, struct diag *d)
 {
     struct writer w;
     struct zip_wide wide = {0};
-    int rc = prepare(&w, m, a, &wide, d);
+    int rc = prepare(&w, m, tagged, a, &wide, d);
     if (rc == 0)
         rc = write_archive(&w, &wide, to);
     finish(&w);
     return rc;
 }
 
-int pt2_strip(struct ir_model *m, struct sink *to, struct diag *d)
+int pt2_strip(struct ir_model *m, bool tagged, struct sink *to, struct diag *d)
 {
     static const struct annots none = {NULL, 0};
-    return pt2_write(m, &none, to, d);
+    return pt2_write(m, tagged, &none, to, d);
 }
 
 static int put_sink(void *ctx, const char *s, size_t n)
@@ -670,13 +674,13 @@ static int digest_member(const struct zip_member *f, struct sink *to)
     return rc != 0 ? rc : put_sink(to, size, (size_t)n);
 }
 
-int pt2_digest(struct ir_model *m, char out[DIGEST_TEXT], struct diag *d)
+int pt2_digest(struct ir_model *m, bool tagged, char out[DIGEST_TEXT], struct diag *d)
 {
     static const struct annots none = {NULL, 0};
     struct writer w;
     struct zip_wide wide = {0};
     struct sink_digest sink;
-    int rc = prepare(&w, m, &none, &wide, d);
+    int rc = prepare(&w, m, tagged, &none, &wide, d);
     if (rc == 0 && (rc = sink_digest_init(&sink, NULL, 0, d)) == 0) {
         for (uint32_t i = 0; rc == 0 && i < w.pt2->zip.n; i++) {
             const struct pt2_program *p = program_of(w.pt2, i);

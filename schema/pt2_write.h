@@ -6,8 +6,9 @@
  * there is added to; text is spliced, not written anew; the archive's other members are passed on as they
  * are, weights included, which are never read.
  *
- * Keys begin with PT2_TAG, and the model's "sac.plan" tells that they are ours. Stripping takes them out
- * again, which gives the original bytes, but for what "sac.undo" has to remember, a list of items that end in
+ * Keys begin with PT2_TAG; when the model has a "sac.plan" of ours, all that do are ours. Stripping takes
+ * them out again, which gives the original bytes, but for what "sac.undo" has to remember, a list of items
+ * that end in
  * ';':
  *     n12=7b7d   node 12's custom was this (hexadecimal), for taking out our members would not give it back:
  *                an empty object, or one with keys of the kind that ours are
@@ -22,20 +23,19 @@
 #include "schema/digest.h"
 #include "schema/sink.h"
 
-#define PT2_PLAN "sac.plan"
 #define PT2_UNDO "sac.undo"
 
 /* Writes the model without the tags that it may carry, and with `a` (ANNOT_META only, in the order of
  * ir/annot.h; keys begin with PT2_TAG). With tags there must be PT2_PLAN among the model's. Finishes the
  * sink. 0; IR_EUSAGE: a carrier that a .pt2 does not have; IR_EINPUT: a custom that holds no object, a
  * program that is compressed, broken tags; IR_EIO; IR_EMEM; reported. */
-int pt2_write(struct ir_model *m, const struct annots *a, struct sink *to, struct diag *d);
+int pt2_write(struct ir_model *m, bool tagged, const struct annots *a, struct sink *to, struct diag *d);
 
 /* pt2_write() without tags: the original bytes. */
-int pt2_strip(struct ir_model *m, struct sink *to, struct diag *d);
+int pt2_strip(struct ir_model *m, bool tagged, struct sink *to, struct diag *d);
 
 /* The digest (SPEC 4): over the programs' text without tags, and the names (below the archive's own folder)
  * and sizes of the other members. Never reads weights. 0, or as pt2_strip(). */
-int pt2_digest(struct ir_model *m, char out[DIGEST_TEXT], struct diag *d);
+int pt2_digest(struct ir_model *m, bool tagged, char out[DIGEST_TEXT], struct diag *d);
 
 #endif

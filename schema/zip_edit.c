@@ -305,6 +305,21 @@ static void append_end(struct tail *t, const struct zip_dir *z, const uint8_t *b
         set32(e + 16, d->central);
 }
 
+/* Does each offset fit into the field it goes to? */
+static bool fits(const struct zip_dir *z, const uint8_t *bytes, const struct zip_state *from,
+                 const struct zip_state *to, const struct layout *l)
+{
+    for (uint32_t i = 0; i < z->n; i++) {
+        bool plain = zip_u32(bytes + z->members[i].central + 42) != UINT32_MAX || from->wide.members[i];
+        if (plain && !to->wide.members[i] && l->locals[i] >= UINT32_MAX)
+            return false;
+        if (to->wide.members[i] && zip_u16(bytes + z->members[i].central + 30) > UINT16_MAX - 12)
+            return false;
+    }
+    bool plain = zip_u32(bytes + z->end + 16) != UINT32_MAX || from->wide.record || from->wide.end;
+    return !plain || to->wide.record || to->wide.end || l->central < UINT32_MAX;
+}
+
 static int edit_tail(struct splice *e, const struct zip_dir *z, const uint8_t *bytes,
                      const struct zip_state *from, const struct zip_state *to, const struct layout *l,
                      struct arena *a)
@@ -321,8 +336,6 @@ static int edit_tail(struct splice *e, const struct zip_dir *z, const uint8_t *b
     if (!t.p)
         return IR_EMEM;
     for (uint32_t i = 0; i < z->n; i++) {
-        if (to->wide.members[i] && zip_u16(bytes + z->members[i].central + 30) > UINT16_MAX - 12)
-            return IR_EINPUT;
         append_header(&t, &z->members[i], bytes, to->sizes[i], to->crcs[i], l->locals[i],
                       to->wide.members[i] && !from->wide.members[i],
                       from->wide.members[i] && !to->wide.members[i]);
@@ -347,9 +360,9 @@ int zip_edits(struct splice *e, const struct zip_dir *z, const uint8_t *bytes, c
         if (rc == 0 && (to->sizes[i] != m->size || to->crcs[i] != m->crc))
             rc = edit_local(e, m, bytes, to->sizes[i], to->crcs[i], a);
     }
+    if (rc == 0 && !fits(z, bytes, from, to, &l))
+        return diag_error(d, IR_EINPUT, "the zip directory has no room for an offset over 4 GiB");
     if (rc == 0)
         rc = edit_tail(e, z, bytes, from, to, &l, a);
-    if (rc == IR_EINPUT)
-        return diag_error(d, rc, "a header of the zip directory has no room for an offset over 4 GiB");
     return rc == 0 ? 0 : diag_error(d, rc, "out of memory");
 }
