@@ -104,8 +104,9 @@ struct state {
     struct str quantised_op, hidden_op; /* the first of each */
 
     struct modules modules;
-    uint32_t *block_of; /* per step: index into plan->blocks, or IR_NONE */
-    uint32_t *call_of;  /* per step: run number of the block */
+    uint32_t *module_block; /* per module: innermost block around it, or IR_NONE */
+    uint32_t *block_of;     /* per step: index into plan->blocks, or IR_NONE */
+    uint32_t *call_of;      /* per step: run number of the block */
 };
 
 struct pass {
@@ -120,7 +121,9 @@ int pass_mm(struct state *s);      /* which steps are mms, and their rhs shapes 
 int pass_linear(struct state *s);  /* modules, FQNs, Linears */
 int pass_order(struct state *s);   /* execution order where a tool lost it */
 int pass_block(struct state *s);   /* blocks and calls */
-int pass_policy(struct state *s);  /* forced sets, the alternation, rows */
+int pass_forced(struct state *s);  /* forced sets */
+int pass_policy(struct state *s);  /* the alternation, rows */
+int pass_summary(struct state *s); /* Linears and counts */
 int pass_regions(struct state *s); /* checkpoint regions and what crosses them */
 
 /* Step i of the execution order. */

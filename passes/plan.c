@@ -69,7 +69,9 @@ static const struct pass passes[] = {
     {"linear", "modules, FQNs and Linears", pass_linear},
     {"order", "execution order where a tool lost it", pass_order},
     {"block", "blocks and their calls", pass_block},
-    {"policy", "forced sets and the alternation", pass_policy},
+    {"forced", "the rhs shapes that each block forces to recompute", pass_forced},
+    {"policy", "the alternation", pass_policy},
+    {"summary", "Linears and counts", pass_summary},
     {"regions", "checkpoint regions and what crosses them", pass_regions},
 };
 

@@ -1,0 +1,51 @@
+/* What the deciding passes share: forced sets, rows, and the bodies that rows lie in. */
+#ifndef SACTAG_PASSES_DECIDE_H
+#define SACTAG_PASSES_DECIDE_H
+
+#include "passes/pass.h"
+
+/* The FQN that modules of a block are inside of: empty when the whole graph is one block. */
+struct str block_base(const struct state *s, uint32_t block);
+bool whole_graph(const struct state *s);
+
+/* The entry of a block's forced set with this rhs shape, or NULL. */
+const struct plan_forced *forced_find(const struct plan_block *b, struct mm_shape rhs);
+
+/* Rows: which mms get one, and what it says but for the policy. */
+bool row_wanted(const struct state *s, const struct mm *mm);
+int row_make(struct state *s, const struct mm *mm, struct plan_row *r);
+/* "what", "what:count", or "forced:KxN:FQN" when f is given, and the mm's assumption. IR_EMEM or 0. */
+int row_reason(struct plan *p, struct plan_row *r, const struct mm *mm, const char *what, uint32_t count,
+               const struct plan_forced *f);
+
+/* The alternation's state: one count per call of a block. */
+struct decider {
+    struct state *s;
+    uint32_t *row_mm;               /* per row: index into mms */
+    uint32_t *first_call;           /* per block: its first call's index into the arrays below */
+    uint32_t *count;                /* per call: mms counted so far */
+    uint32_t *first_row, *last_row; /* per call */
+};
+
+uint32_t call_id(const struct decider *k, const struct mm *mm);
+
+/* Nested graphs that rows lie in. A branch of an If starts from the count the other started from; iterations
+ * of a Loop go on counting; where the outcome would depend on the run, that is an error (SPEC 2 "Forward
+ * only"). */
+struct nest {
+    struct open_body *open;
+    size_t n, cap;
+    struct {
+        uint32_t node, parent, start;
+    } branch; /* the first branch of an If, just left, whose other branch comes next */
+};
+
+/* Before row `row`, which is in `frame`, is decided; with FRAME_MAIN and the number of rows at the end. */
+int nest_move(struct decider *k, struct nest *n, uint32_t frame, uint32_t row);
+void nest_init(struct nest *n);
+void nest_free(struct nest *n);
+
+/* Marks rows that another run of the same node contradicts. */
+int compare_runs(struct state *s);
+
+#endif

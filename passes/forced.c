@@ -1,0 +1,352 @@
+/* Forced: which rhs shapes each block forces to recompute, and what is said when a configured FQN names
+ * nothing (SPEC 2).
+ *
+ * Needs linear and block. Source: torchtitan's option "force recompute mm shapes by FQNs". */
+#include "passes/decide.h"
+#include "passes/fqn.h"
+#include "passes/match.h"
+
+#include <stdlib.h>
+
+#define LISTED_MAX 5 /* names shown in a message */
+
+bool whole_graph(const struct state *s)
+{
+    return str_is(str_of(s->plan->blocks_how), "whole");
+}
+
+struct str block_base(const struct state *s, uint32_t block)
+{
+    return whole_graph(s) ? STR_LIT("") : s->plan->blocks[block].fqn;
+}
+
+static bool same_shape(struct mm_shape a, struct mm_shape b)
+{
+    return a.k == b.k && a.n == b.n;
+}
+
+const struct plan_forced *forced_find(const struct plan_block *b, struct mm_shape rhs)
+{
+    for (uint32_t i = 0; i < b->n_forced; i++)
+        if (same_shape(b->forced[i].rhs, rhs))
+            return &b->forced[i];
+    return NULL;
+}
+
+/* ---- text for messages ---- */
+
+struct list {
+    char *text;
+    uint32_t n;
+};
+
+static int list_add(struct state *s, struct list *l, struct str item)
+{
+    l->n++;
+    if (l->n > LISTED_MAX + 1)
+        return 0;
+    const char *more = l->n > LISTED_MAX ? "..." : NULL;
+    l->text = l->text
+                  ? arena_printf(&s->arena, "%s, %.*s", l->text, more ? 3 : (int)item.n, more ? more : item.s)
+                  : arena_printf(&s->arena, "%.*s", STR_ARG(item));
+    return l->text ? 0 : IR_EMEM;
+}
+
+static int add_forced(struct plan *p, uint32_t block, struct mm_shape rhs, struct str fqn)
+{
+    struct plan_block *b = &p->blocks[block];
+    if (forced_find(b, rhs))
+        return 0;
+    if ((b->n_forced & (b->n_forced + 1)) ==
+        0) { /* room is 1, 3, 7, ...: grown by copying within the arena */
+        struct plan_forced *more = arena_alloc(&p->arena, (size_t)b->n_forced * 2 + 1, sizeof *more);
+        if (!more)
+            return IR_EMEM;
+        if (b->n_forced)
+            memcpy(more, b->forced, b->n_forced * sizeof *more);
+        b->forced = more;
+    }
+    char *name = arena_strdup(&p->arena, fqn.s ? fqn.s : "", fqn.n);
+    if (!name)
+        return IR_EMEM;
+    b->forced[b->n_forced++] = (struct plan_forced){.rhs = rhs, .fqn = {name, fqn.n}};
+    return 0;
+}
+
+/* What one configured FQN hit. */
+struct hits {
+    uint32_t linears, loose, outside;
+    uint32_t untold; /* modules of which the file has nothing but the name */
+    struct str first_loose, first_outside;
+};
+
+static int not_a_linear(struct state *s, struct str name, uint32_t module)
+{
+    struct modules *t = &s->modules;
+    struct str fqn = t->a[module].fqn;
+    struct list inside = {0};
+    for (uint32_t i = 0; i < t->n; i++)
+        if (t->a[i].linear && fqn_inside(t->a[i].fqn, fqn)) {
+            int rc = list_add(s, &inside, fqn_relative(t->a[i].fqn, fqn));
+            if (rc)
+                return rc;
+        }
+    return diag_error(s->d, IR_EPOLICY, "FQN '%.*s' names '%.*s', which is not a Linear%s%s", STR_ARG(name),
+                      STR_ARG(fqn), inside.n ? "; Linears inside it: " : "; no Linear lies inside it",
+                      inside.n ? inside.text : "");
+}
+
+/* A .pt2 lists modules that were never called and whose parameters were dropped: Linear or not, nothing
+ * tells. */
+static bool untold(const struct module *m)
+{
+    return !m->called && !m->has_param && !m->children && m->cls.n == 0 && !m->composed;
+}
+
+/* All modules of all blocks against one configured FQN. */
+static int match_one(struct state *s, struct str name, struct hits *h)
+{
+    struct modules *t = &s->modules;
+    uint32_t wrong = IR_NONE; /* no Linear: the one in the first block is named */
+    for (uint32_t i = 0; i < t->n; i++) {
+        uint32_t block = s->module_block[i];
+        struct str fqn = t->a[i].fqn;
+        if (t->a[i].same_as != IR_NONE)
+            continue;
+        if (block == IR_NONE) {
+            if (match_literal(s->o->match, name, fqn, STR_LIT("")) && h->outside++ == 0)
+                h->first_outside = fqn;
+            continue;
+        }
+        if (!match_literal(s->o->match, name, fqn, block_base(s, block))) {
+            if (t->a[i].composed && t->a[i].linear &&
+                match_loose(s->o->match, name, fqn, block_base(s, block)) && h->loose++ == 0)
+                h->first_loose = fqn;
+            continue;
+        }
+        if (!t->a[i].linear && untold(&t->a[i])) {
+            h->untold++;
+            continue;
+        }
+        if (!t->a[i].linear) {
+            if (wrong == IR_NONE || block < s->module_block[wrong])
+                wrong = i;
+            continue;
+        }
+        h->linears++;
+        int rc = add_forced(s->plan, block, (struct mm_shape){t->a[i].in, t->a[i].out}, name);
+        if (rc)
+            return rc;
+    }
+    return wrong == IR_NONE ? 0 : not_a_linear(s, name, wrong);
+}
+
+/* Blocks in which the name hit nothing as it stands: may it be a Linear whose containers the scopes leave
+ * out? */
+static int match_composed(struct state *s, struct str name, uint32_t *n)
+{
+    struct modules *t = &s->modules;
+    *n = 0;
+    for (uint32_t i = 0; i < t->n; i++) {
+        uint32_t block = s->module_block[i];
+        if (block == IR_NONE || !t->a[i].composed || !t->a[i].linear ||
+            match_literal(s->o->match, name, t->a[i].fqn, block_base(s, block)) ||
+            !match_loose(s->o->match, name, t->a[i].fqn, block_base(s, block)))
+            continue;
+        (*n)++;
+        int rc = add_forced(s->plan, block, (struct mm_shape){t->a[i].in, t->a[i].out}, name);
+        if (rc)
+            return rc;
+    }
+    return 0;
+}
+
+/* Up to three names of Linears inside blocks that are most like `name`. */
+static int closest(struct state *s, struct str name, struct list *out)
+{
+    struct str best[3];
+    uint32_t cost[3], n = 0;
+    for (uint32_t i = 0; i < s->modules.n; i++) {
+        uint32_t block = s->module_block[i];
+        if (block == IR_NONE || !s->modules.a[i].linear)
+            continue;
+        struct str rel = fqn_relative(s->modules.a[i].fqn, block_base(s, block));
+        bool known = false;
+        for (uint32_t j = 0; j < n; j++)
+            known |= str_eq(best[j], rel);
+        uint32_t d = known ? UINT32_MAX : name_distance(name, rel), at = n < 3 ? n : 3;
+        while (at > 0 && d < cost[at - 1])
+            at--;
+        if (known || at == 3)
+            continue;
+        for (uint32_t j = n < 3 ? n : 2; j > at; j--)
+            best[j] = best[j - 1], cost[j] = cost[j - 1];
+        best[at] = rel, cost[at] = d;
+        n += n < 3;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        int rc = list_add(s, out, best[i]);
+        if (rc)
+            return rc;
+    }
+    return 0;
+}
+
+/* mms of blocks that multiply by a weight of which no name is known: any name might be theirs. */
+static int nameless(struct state *s, struct list *out)
+{
+    for (uint32_t i = 0; i < s->n_mms; i++) {
+        const struct mm *mm = &s->mms[i];
+        if (!mm->counted || mm->block == IR_NONE || mm->fqn.n || mm->weight.value == IR_NONE)
+            continue;
+        struct str name = node_name(s, mm->step);
+        if (name.n == 0)
+            name = ir_value_name(s->m, walk_output(&s->walk, s->walk.steps[mm->step], 0).value);
+        int rc = list_add(s, out, name);
+        if (rc)
+            return rc;
+    }
+    return 0;
+}
+
+static int missed(struct state *s, struct str name, const struct hits *h)
+{
+    struct list unnamed = {0}, near = {0};
+    if (h->untold) {
+        if (s->o->strict)
+            return diag_error(s->d, IR_EPOLICY,
+                              "FQN '%.*s' cannot be told to be a Linear: it is never called", STR_ARG(name));
+        diag_warn(s->d,
+                  "FQN '%.*s' names a module that is never called and whose weight is not in the file: if it "
+                  "is a Linear, "
+                  "say --force-shape KxN to force its shape",
+                  STR_ARG(name));
+        return 0;
+    }
+    if (h->outside) {
+        diag_warn(
+            s->d,
+            "FQN '%.*s' is found only outside every block ('%.*s'): only modules inside blocks can match",
+            STR_ARG(name), STR_ARG(h->first_outside));
+        return s->o->strict ? diag_error(s->d, IR_EPOLICY, "FQN '%.*s' matches in no block", STR_ARG(name))
+                            : 0;
+    }
+    int rc = nameless(s, &unnamed);
+    if (!rc && unnamed.n)
+        return diag_error(
+            s->d, IR_EPOLICY,
+            "FQN '%.*s' matches no known name, but %u mm%s in blocks ha%s none (%s): re-export with names "
+            "kept, or say --force-shape KxN",
+            STR_ARG(name), unnamed.n, unnamed.n == 1 ? "" : "s", unnamed.n == 1 ? "s" : "ve", unnamed.text);
+    if (!rc)
+        rc = closest(s, name, &near);
+    if (rc)
+        return rc;
+    const char *lead = near.n ? "; closest: " : "; the blocks hold no Linear",
+               *names = near.n ? near.text : "";
+    if (s->o->strict)
+        return diag_error(s->d, IR_EPOLICY, "FQN '%.*s' matches in no block%s%s", STR_ARG(name), lead, names);
+    diag_warn(s->d, "FQN '%.*s' matches in no block%s%s", STR_ARG(name), lead, names);
+    return 0;
+}
+
+static int forced_sets(struct state *s)
+{
+    for (uint32_t i = 0; i < s->o->n_fqns; i++) {
+        struct str name = fqn_clean(s->o->fqns[i], &s->arena);
+        struct hits h = {0};
+        uint32_t loose = 0;
+        if (!name.s)
+            return IR_EMEM;
+        int rc = match_one(s, name, &h);
+        if (!rc && h.loose && h.linears == 0)
+            rc = match_composed(s, name, &loose);
+        if (!rc && loose)
+            diag_note(s->d,
+                      "FQN '%.*s' is taken for '%.*s': this file leaves out containers that are never called",
+                      STR_ARG(name), STR_ARG(h.first_loose));
+        if (!rc && h.linears + loose == 0)
+            rc = missed(s, name, &h);
+        if (rc)
+            return rc;
+    }
+    for (uint32_t b = 0; b < s->plan->n_blocks; b++)
+        for (uint32_t i = 0; i < s->o->n_force; i++) {
+            int rc = add_forced(s->plan, b, s->o->force[i], (struct str){0});
+            if (rc)
+                return rc;
+        }
+    return 0;
+}
+
+/* Was this module named by a configured FQN? */
+static bool is_named(const struct state *s, uint32_t module)
+{
+    for (uint32_t i = 0; i < s->o->n_fqns; i++) {
+        struct str base = block_base(s, s->module_block[module]);
+        if (match_literal(s->o->match, s->o->fqns[i], s->modules.a[module].fqn, base) ||
+            (s->modules.a[module].composed &&
+             match_loose(s->o->match, s->o->fqns[i], s->modules.a[module].fqn, base)))
+            return true;
+    }
+    return false;
+}
+
+/* Which further Linears each forced shape hits. */
+static int also_forces(struct state *s)
+{
+    for (uint32_t i = 0; i < s->modules.n; i++) {
+        const struct module *mod = &s->modules.a[i];
+        if (!mod->linear || s->module_block[i] == IR_NONE)
+            continue;
+        struct plan_block *b = &s->plan->blocks[s->module_block[i]];
+        for (uint32_t j = 0; j < b->n_forced; j++) {
+            struct plan_forced *f = &b->forced[j];
+            if (!same_shape(f->rhs, (struct mm_shape){mod->in, mod->out}) || is_named(s, i))
+                continue;
+            struct str rel = fqn_relative(mod->fqn, block_base(s, s->module_block[i]));
+            char *text = arena_printf(&s->plan->arena, "%.*s%s%.*s", STR_ARG(f->also), f->also.n ? "," : "",
+                                      STR_ARG(rel));
+            if (!text)
+                return IR_EMEM;
+            f->also = str_of(text);
+        }
+    }
+    return 0;
+}
+
+/* ---- the pass ---- */
+
+static uint32_t innermost_block(const struct state *s, const struct names *blocks, struct str fqn)
+{
+    for (; fqn.n; fqn = fqn_parent(fqn)) {
+        uint32_t id = names_find(blocks, fqn);
+        if (id != NAME_NONE)
+            return id;
+    }
+    return whole_graph(s) ? 0 : IR_NONE;
+}
+
+static int find_module_blocks(struct state *s)
+{
+    struct names blocks;
+    int rc = 0;
+    names_init(&blocks);
+    for (uint32_t i = 0; !rc && i < s->plan->n_blocks; i++)
+        rc = names_intern(&blocks, s->plan->blocks[i].fqn) == i ? 0 : IR_EMEM;
+    s->module_block = arena_alloc(&s->arena, (size_t)s->modules.n + 1, sizeof *s->module_block);
+    if (!s->module_block)
+        rc = IR_EMEM;
+    for (uint32_t i = 0; !rc && i < s->modules.n; i++)
+        s->module_block[i] = innermost_block(s, &blocks, s->modules.a[i].fqn);
+    names_free(&blocks);
+    return rc;
+}
+
+int pass_forced(struct state *s)
+{
+    int rc = find_module_blocks(s);
+    if (!rc)
+        rc = forced_sets(s);
+    return rc ? rc : also_forces(s);
+}

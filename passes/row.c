@@ -1,0 +1,63 @@
+#include "passes/decide.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+bool row_wanted(const struct state *s, const struct mm *mm)
+{
+    return mm->counted || (s->o->rule == MM_TORCH && mm->aten == ATEN_ADDMM);
+}
+
+static struct mm_shape shape_in_force(const struct state *s, const struct mm *mm)
+{
+    return s->o->rule == MM_TORCH ? mm->aten_rhs : mm->rhs;
+}
+
+static char *dim_text(char out[24], int64_t d)
+{
+    if (d < 0)
+        strcpy(out, "?");
+    else
+        snprintf(out, 24, "%" PRId64, d);
+    return out;
+}
+
+int row_reason(struct plan *p, struct plan_row *r, const struct mm *mm, const char *what, uint32_t count,
+               const struct plan_forced *f)
+{
+    char a[24], b[24];
+    const char *semi = mm->assumption ? ";" : "", *assumption = mm->assumption ? mm->assumption : "";
+    char *text;
+    if (f)
+        text = arena_printf(&p->arena, "forced:%sx%s:%.*s%s%s", dim_text(a, f->rhs.k), dim_text(b, f->rhs.n),
+                            f->fqn.n ? (int)f->fqn.n : 1, f->fqn.n ? f->fqn.s : "-", semi, assumption);
+    else if (count)
+        text = arena_printf(&p->arena, "%s:%u%s%s", what, count, semi, assumption);
+    else
+        text = arena_printf(&p->arena, "%s%s%s", what, semi, assumption);
+    if (!text)
+        return IR_EMEM;
+    r->reason = str_of(text);
+    r->assumed = mm->assumption != NULL;
+    return 0;
+}
+
+int row_make(struct state *s, const struct mm *mm, struct plan_row *r)
+{
+    struct step st = s->walk.steps[mm->step];
+    const char *path = ir_graph_path(s->m, s->walk.frames[st.frame].graph);
+    if (!path)
+        return IR_EMEM;
+    char *fqn = arena_strdup(&s->plan->arena, mm->fqn.s ? mm->fqn.s : "", mm->fqn.n);
+    if (!fqn)
+        return IR_EMEM;
+    *r = (struct plan_row){.node = st.node,
+                           .frame = st.frame,
+                           .block = mm->block,
+                           .call = mm->call,
+                           .graph = str_of(path),
+                           .fqn = {fqn, mm->fqn.n},
+                           .evidence = mm->evidence,
+                           .rhs = shape_in_force(s, mm)};
+    return 0;
+}

@@ -1,0 +1,101 @@
+/* Summary: what the plan tells besides its rows: Linears, counts, and a note on routers. Needs policy. */
+#include "passes/decide.h"
+
+#include <stdlib.h>
+
+#define ROUTER_HOPS 16 /* nodes between a router's mm and its TopK: softmax, bias, reshape */
+
+static int copy_linears(struct state *s)
+{
+    struct plan *p = s->plan;
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < s->modules.n; i++)
+        n += s->modules.a[i].linear;
+    p->linears = arena_alloc(&p->arena, n ? n : 1, sizeof *p->linears);
+    if (!p->linears)
+        return IR_EMEM;
+    for (uint32_t i = 0; i < s->modules.n; i++) {
+        const struct module *m = &s->modules.a[i];
+        if (!m->linear)
+            continue;
+        char *fqn = arena_strdup(&p->arena, m->fqn.s, m->fqn.n);
+        if (!fqn)
+            return IR_EMEM;
+        p->linears[p->n_linears++] = (struct plan_linear){.fqn = {fqn, m->fqn.n},
+                                                          .weight = m->weight,
+                                                          .in = m->in,
+                                                          .out = m->out,
+                                                          .block = s->module_block[i],
+                                                          .evidence = (enum evidence)m->evidence};
+    }
+    return 0;
+}
+
+static void count_row(struct plan *p, const struct plan_row *r)
+{
+    p->n_evidence[r->evidence]++;
+    p->n_assumed += r->assumed;
+    p->n_addmm += r->addmm && r->block != IR_NONE;
+    p->n_forced += r->forced;
+    if (r->block == IR_NONE) {
+        p->n_outside++;
+        return;
+    }
+    struct plan_block *b = &p->blocks[r->block];
+    b->forced_rows += r->forced;
+    b->saved += r->policy == POLICY_SAVE;
+    b->recomputed += r->policy == POLICY_RECOMPUTE;
+    p->n_saved += r->policy == POLICY_SAVE;
+    p->n_recomputed += r->policy == POLICY_RECOMPUTE;
+}
+
+/* The row whose mm decides this TopK, or IR_NONE. */
+static uint32_t router_row(const struct state *s, uint32_t topk, const uint32_t *row_of)
+{
+    const struct walk *w = &s->walk;
+    struct step at = w->steps[topk];
+    for (int hops = 0; hops < ROUTER_HOPS && at.node != IR_NONE; hops++) {
+        if (row_of[at.node] != IR_NONE)
+            return row_of[at.node];
+        at = walk_def(w, walk_resolve(w, walk_input(w, at, 0)));
+    }
+    return IR_NONE;
+}
+
+/* A router that is recomputed must choose the same experts again. Said once per model. */
+static int note_router(struct state *s)
+{
+    const struct plan *p = s->plan;
+    uint32_t *row_of = malloc((size_t)(s->m->n_nodes ? s->m->n_nodes : 1) * sizeof *row_of);
+    if (!row_of)
+        return IR_EMEM;
+    memset(row_of, 0xff, (size_t)s->m->n_nodes * sizeof *row_of);
+    for (uint32_t i = p->n_rows; i-- > 0;)
+        row_of[p->rows[i].node] = i;
+    for (uint32_t i = 0; i < s->walk.n_steps; i++) {
+        struct str type = step_op(s, i)->type;
+        if (!str_is(type, "TopK") && !str_is(type, "aten.topk.default"))
+            continue;
+        uint32_t r = router_row(s, i, row_of);
+        if (r == IR_NONE || p->rows[r].policy != POLICY_RECOMPUTE)
+            continue;
+        diag_note(
+            s->d,
+            "'%.*s' is recomputed and decides a TopK (MoE routing): recomputed routing must be deterministic",
+            STR_ARG(p->rows[r].fqn));
+        break;
+    }
+    free(row_of);
+    return 0;
+}
+
+int pass_summary(struct state *s)
+{
+    struct plan *p = s->plan;
+    for (uint32_t i = 0; i < p->n_rows; i++)
+        count_row(p, &p->rows[i]);
+    for (uint32_t i = 0; i < s->n_mms; i++)
+        p->n_rules_differ += s->mms[i].literal != (s->mms[i].aten == ATEN_MM);
+    int rc = copy_linears(s);
+    return rc ? rc : note_router(s);
+}
