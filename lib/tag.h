@@ -26,7 +26,7 @@ int strip_write(struct ir_model *m, struct sink *to, struct diag *d);
 /* SPEC 4's digest, of a tagged model too. */
 int tag_digest(struct ir_model *m, char out[DIGEST_TEXT], struct diag *d);
 
-/* What a node's tag says. Text is the model's, or in the arena of the tags. */
+/* What a node's tag says. Text is the model's. */
 struct tag {
     uint32_t node;
     enum policy policy;
@@ -41,7 +41,6 @@ struct tags {
     char digest[DIGEST_TEXT]; /* as sac.plan has it; "" without */
     struct tag *tags;         /* by node */
     uint32_t n;
-    struct arena arena;
 };
 
 /* Reads the tags of a model, on whichever carrier sac.plan names; without sac.plan (lost, or written by

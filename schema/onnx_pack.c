@@ -60,13 +60,15 @@ static void set_attr(Onnx__AttributeProto *p, const struct annot *a, char *key, 
     }
 }
 
-static int pack(struct onnx_writer *w, struct str *bytes, const ProtobufCMessage *m)
+static int pack(struct onnx_writer *w, struct str *bytes, char **end, const ProtobufCMessage *m)
 {
     size_t n = protobuf_c_message_get_packed_size(m);
-    uint8_t *p = arena_alloc(&w->arena, n, 1);
+    char *p = arena_alloc(&w->arena, n, 1);
     if (!p)
         return onnx_write_no_memory(w);
-    *bytes = (struct str){(const char *)p, protobuf_c_message_pack(m, p)};
+    *bytes = (struct str){p, protobuf_c_message_pack(m, (uint8_t *)p)};
+    if (end)
+        *end = p + bytes->n;
     return 0;
 }
 
@@ -97,14 +99,14 @@ int onnx_pack_node(struct onnx_writer *w, struct str *bytes, const struct annot 
             node.n_attribute++;
         }
     }
-    return pack(w, bytes, &node.base);
+    return pack(w, bytes, NULL, &node.base);
 }
 
-int onnx_model_entry(struct onnx_writer *w, struct str *bytes, struct str key, struct str value)
+int onnx_model_entry(struct onnx_writer *w, struct str *bytes, char **value, struct str key, struct str text)
 {
     Onnx__ModelProto model = ONNX__MODEL_PROTO__INIT;
     Onnx__StringStringEntryProto entry = ONNX__STRING_STRING_ENTRY_PROTO__INIT, *entries = &entry;
-    struct annot a = {.node = ANNOT_MODEL, .kind = ANNOT_META, .key = key, .value = value};
+    struct annot a = {.node = ANNOT_MODEL, .kind = ANNOT_META, .key = key, .value = text};
     struct texts t;
     int rc = add_texts(w, &t, &a, 1);
     if (rc)
@@ -113,7 +115,10 @@ int onnx_model_entry(struct onnx_writer *w, struct str *bytes, struct str key, s
     entry.value = w->scratch + t.value[0];
     model.metadata_props = &entries;
     model.n_metadata_props = 1;
-    return pack(w, bytes, &model.base);
+    rc = pack(w, bytes, value, &model.base);
+    if (rc == 0)
+        *value -= strlen(entry.value); /* the last field of the last field */
+    return rc;
 }
 
 int onnx_pack_ir_version(struct onnx_writer *w, struct str *bytes, int64_t version)
@@ -121,5 +126,5 @@ int onnx_pack_ir_version(struct onnx_writer *w, struct str *bytes, int64_t versi
     Onnx__ModelProto model = ONNX__MODEL_PROTO__INIT;
     model.has_ir_version = 1;
     model.ir_version = version;
-    return pack(w, bytes, &model.base);
+    return pack(w, bytes, NULL, &model.base);
 }

@@ -55,6 +55,19 @@ static bool one_field(struct wire_field *f, struct str bytes)
     return wire_next(&w, f) == 1 && w.at == w.end;
 }
 
+struct str onnx_entry_value(struct str field)
+{
+    struct wire_field f;
+    struct str value = {0};
+    if (!one_field(&f, field) || f.type != WIRE_LEN)
+        return value;
+    struct wire w = wire_into(&f);
+    while (wire_next(&w, &f) == 1)
+        if (wire_is_len(&f, ONNX_ENTRY_VALUE))
+            value = wire_str(&f);
+    return value;
+}
+
 static bool field_ok(const struct onnx_undo *u, const struct onnx_field *x, const char *model_key)
 {
     struct wire_field f;

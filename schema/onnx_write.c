@@ -330,6 +330,7 @@ static int init_done(struct onnx_writer *w)
 static void count_lost(struct onnx_writer *w)
 {
     const struct onnx_undo *u = w->e.undo;
+    w->lost = u->n_lost;
     for (uint32_t i = 0; i < u->n_fields; i++)
         w->lost += u->fields[i].node != ANNOT_MODEL;
 }

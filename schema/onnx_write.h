@@ -39,6 +39,7 @@ struct onnx_undo {
     uint32_t of;               /* nodes that the model had */
     struct onnx_field *fields; /* by node and index, the model's last */
     uint32_t n_fields;
+    uint32_t n_lost;           /* further ones that cannot be put back, for the graph is another one now */
     struct onnx_width *widths; /* nodes first, by number */
     uint32_t n_widths;
     bool ir_version;           /* was changed */
@@ -48,6 +49,9 @@ struct onnx_undo {
 /* Could this be what tagging did: are the fields such as give way, and in order? `model_key` is the key of
  * the model's own entry. A hostile file's record must not bring in what the reader never saw. */
 bool onnx_undo_ok(const struct onnx_undo *u, const char *model_key);
+
+/* The value of a metadata_props entry, given as a whole field. Empty if it is none. */
+struct str onnx_entry_value(struct str field);
 
 /* What is to be written. */
 struct onnx_edit {
@@ -92,7 +96,8 @@ void onnx_write_free(struct onnx_writer *w);
  * not finished. */
 int onnx_write(const struct onnx_writer *w, struct sink *to, struct sink *base);
 
-/* A metadata_props entry of the model, to be put behind all else: *bytes, in the writer's arena. */
-int onnx_model_entry(struct onnx_writer *w, struct str *bytes, struct str key, struct str value);
+/* A metadata_props entry of the model, to be put behind all else: *bytes, in the writer's arena; *value is
+ * where the value's text starts in it (which may be overwritten as long as that stays as long as it is). */
+int onnx_model_entry(struct onnx_writer *w, struct str *bytes, char **value, struct str key, struct str text);
 
 #endif

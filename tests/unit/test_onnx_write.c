@@ -35,6 +35,7 @@ static int run(struct run *r, const struct pb *in, const struct annots *a, const
 {
     struct sink_digest dig;
     struct str entry;
+    char *value;
     diag_init(&r->d);
     ir_model_init(&r->m, &r->d, 0);
     sink_mem_init(&r->mem, &r->d);
@@ -49,7 +50,8 @@ static int run(struct run *r, const struct pb *in, const struct annots *a, const
     cr_assert_eq(onnx_write(&r->w, &r->mem.sink, &dig.sink), 0);
     cr_assert_eq(r->mem.n, a ? r->w.out.out_size : r->w.base.out_size);
     if (a) {
-        cr_assert_eq(onnx_model_entry(&r->w, &entry, STR_LIT(KEY), STR_LIT("{}")), 0);
+        cr_assert_eq(onnx_model_entry(&r->w, &entry, &value, STR_LIT(KEY), STR_LIT("{}")), 0);
+        cr_assert_eq(memcmp(value, "{}", 2), 0);
         cr_assert_eq(sink_put(&r->mem.sink, entry.s, entry.n, SINK_NEW), 0);
     }
     sink_digest_text(&dig, r->digest);
