@@ -3,6 +3,7 @@
 #include "lib/tag.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 struct load {
