@@ -1,8 +1,27 @@
-/* Names of modules and Linears: shared between passes/linear.c and passes/block.c. */
+/* Names of modules and weights, shared by the passes that learn and use them. */
 #ifndef SACTAG_PASSES_LINEAR_H
 #define SACTAG_PASSES_LINEAR_H
 
+#include "passes/fqn.h"
 #include "passes/pass.h"
+
+/* Adds the module of a parameter's name; *id is IR_NONE (and rc 0) when the name tells none. */
+int module_of_param(struct state *s, struct str name, enum param_kind *kind, uint32_t *id);
+
+/* May this value carry a parameter's name? Parameters, weights as graph inputs, renamed copies. */
+bool carries_name(const struct state *s, uint32_t value);
+
+/* How a parameter (or a renamed copy of one) is used: per slot, a set of these. */
+enum { USED_GATHER = 1, USED_TRANSPOSED = 2, USED_DIRECT = 4 };
+void note_uses(struct state *s, uint8_t *used);
+
+/* Follows an mm's rhs back to the parameter that it is, through transposes, casts and copies. Sets weight,
+ * weight_name and transposed. */
+void trace_weight(struct state *s, struct mm *mm);
+
+/* The module of a weight that is computed from reparametrised parameters of one module; empty if it is not.
+ */
+struct str reparam_owner(struct state *s, const struct mm *mm);
 
 /* Could a node of module `fqn` have the scope `atoms`? Scopes leave out containers that are never called, so
  * the atoms must be a subsequence of the unqualified names of fqn and its ancestors, the last one being fqn's

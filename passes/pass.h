@@ -118,6 +118,7 @@ struct pass {
 int pass_walk(struct state *s);    /* steps and facts */
 int pass_scope(struct state *s);   /* each step's scope */
 int pass_mm(struct state *s);      /* which steps are mms, and their rhs shapes */
+int pass_modules(struct state *s); /* the modules that the file tells of */
 int pass_linear(struct state *s);  /* modules, FQNs, Linears */
 int pass_order(struct state *s);   /* execution order where a tool lost it */
 int pass_block(struct state *s);   /* blocks and calls */

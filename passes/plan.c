@@ -66,6 +66,7 @@ static const struct pass passes[] = {
     {"walk", "nodes in execution order, calls expanded, and what is known of each value", pass_walk},
     {"scope", "the module that each node says it belongs to", pass_scope},
     {"mm", "which nodes are matrix products, and their rhs shapes", pass_mm},
+    {"modules", "the modules that the file tells of", pass_modules},
     {"linear", "modules, FQNs and Linears", pass_linear},
     {"order", "execution order where a tool lost it", pass_order},
     {"block", "blocks and their calls", pass_block},

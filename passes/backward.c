@@ -1,0 +1,69 @@
+/* Backward: which steps of a training graph come after the loss. A graph that holds backward names its
+ * gradients, and what depends on a gradient is backward. */
+#include "passes/mm.h"
+
+#include <stdlib.h>
+
+static bool gradient_name(struct str name)
+{
+    if (str_find(name, STR_LIT("rad")) < 0) /* most names, and there are many */
+        return false;
+    return str_ends(name, STR_LIT("_grad")) || str_find(name, STR_LIT("_Grad/")) >= 0 ||
+           str_find(name, STR_LIT("_grad/")) >= 0;
+}
+
+/* Does this node start backward by its own nature? YieldOp hands over the loss's gradient; ops and values are
+ * named. */
+static bool gradient_node(const struct ir_model *m, const struct ir_node *n, const struct ir_op *op)
+{
+    if (str_ends(op->type, STR_LIT("Grad")) || str_is(op->type, "YieldOp") || gradient_name(n->name))
+        return true;
+    for (uint32_t i = 0; i < n->n_out; i++)
+        if (gradient_name(ir_value_name(m, ir_node_output(m, n, i))))
+            return true;
+    return false;
+}
+
+/* Any sign of backward at all? Else the walk below is not worth its time. */
+static bool holds_backward(const struct state *s)
+{
+    const struct ir_model *m = s->m;
+    for (uint32_t i = 0; i < m->n_nodes; i++)
+        if (gradient_node(m, &m->nodes[i], ir_node_op(m, &m->nodes[i])))
+            return true;
+    return false;
+}
+
+/* One flag per step, set for backward; NULL when the graph holds none. */
+int find_backward(struct state *s, uint8_t **out)
+{
+    const struct ir_model *m = s->m;
+    *out = NULL;
+    if (m->format == IR_PT2 || !holds_backward(s))
+        return 0;
+    uint8_t *steps = arena_alloc(&s->arena, s->walk.n_steps ? s->walk.n_steps : 1, 1);
+    uint8_t *slots = calloc(s->walk.n_slots ? s->walk.n_slots : 1, 1);
+    if (!steps || !slots) {
+        free(slots);
+        return IR_EMEM;
+    }
+    for (uint32_t i = 0; i < s->walk.n_steps; i++) {
+        struct step st = s->walk.steps[i];
+        const struct ir_node *n = &m->nodes[st.node];
+        bool back = gradient_node(m, n, ir_node_op(m, n));
+        for (uint32_t j = 0; j < n->n_in && !back; j++) {
+            struct use u = walk_resolve(&s->walk, walk_input(&s->walk, st, j));
+            back = u.value != IR_NONE &&
+                   (slots[walk_slot(&s->walk, u)] || gradient_name(ir_value_name(m, u.value)));
+        }
+        steps[i] = back;
+        for (uint32_t j = 0; j < n->n_out && back; j++) {
+            struct use u = walk_output(&s->walk, st, j);
+            if (u.value != IR_NONE)
+                slots[walk_slot(&s->walk, u)] = 1;
+        }
+    }
+    free(slots);
+    *out = steps;
+    return 0;
+}

@@ -1,0 +1,166 @@
+/* Known modules: which modules the file tells of, and what each scope's module is called in full.
+ *
+ * Needs walk and scope. A module is learnt from the names of its parameters, from exporter metadata, from a
+ * .pt2's list, from
+ * --blocks, and from scopes. Whether it is a Linear is settled by passes/linear.c. */
+#include "passes/linear.h"
+
+#include "passes/fqn.h"
+
+#include <stdlib.h>
+
+/* Adds the module of a parameter's name. IR_NONE with rc 0 when the name tells none. */
+int module_of_param(struct state *s, struct str name, enum param_kind *kind, uint32_t *id)
+{
+    struct str fqn;
+    *id = IR_NONE;
+    int rc = fqn_of_param(kind, &fqn, name, &s->arena);
+    if (rc || *kind == PARAM_NO_NAME || fqn.n == 0)
+        return rc;
+    *id = modules_add(&s->modules, fqn);
+    return *id == IR_NONE ? IR_EMEM : 0;
+}
+
+/* May this value carry a parameter's name? Parameters, the main graph's inputs (weights as inputs), renamed
+ * copies. */
+bool carries_name(const struct state *s, uint32_t value)
+{
+    const struct ir_value *v = &s->m->values[value];
+    if (s->is_param[value])
+        return true;
+    return v->kind == IR_VALUE_NODE && str_is(ir_node_op(s->m, &s->m->nodes[v->def])->type, "Identity") &&
+           s->m->graphs[v->graph].kind != IR_GRAPH_FUNCTION;
+}
+
+static int modules_from_names(struct state *s)
+{
+    for (uint32_t v = 0; v < s->m->n_values; v++) {
+        enum param_kind kind;
+        uint32_t id;
+        if (!carries_name(s, v))
+            continue;
+        int rc = module_of_param(s, ir_value_name(s->m, v), &kind, &id);
+        if (rc)
+            return rc;
+        if (id != IR_NONE)
+            s->modules.a[id].has_param = true;
+        /* parametrizations are modules inside the Linear: a name that hits them hits no Linear */
+        struct str name = ir_value_name(s->m, v);
+        if (str_find(name, STR_LIT(".parametrizations.")) > 0) {
+            struct str inner = fqn_clean(fqn_parent(name), &s->arena);
+            if (!inner.s || modules_add(&s->modules, inner) == IR_NONE)
+                return IR_EMEM;
+        }
+    }
+    for (uint32_t i = 0; i < s->m->n_modules; i++) {
+        struct str fqn = fqn_clean(s->m->modules[i], &s->arena);
+        if (!fqn.s || (fqn.n && modules_add(&s->modules, fqn) == IR_NONE))
+            return IR_EMEM;
+    }
+    return 0;
+}
+
+/* One module object under two names ("up_alias = up"): torch lists it once, by its first name. A .pt2 of
+ * strict mode gives both the key of the one object. */
+static int find_aliases(struct state *s)
+{
+    struct names keys; /* key without its call number → first module with it */
+    uint32_t *first = NULL;
+    size_t cap = 0;
+    int rc = 0;
+    names_init(&keys);
+    for (uint32_t i = 1; !rc && i < s->n_scopes; i++) {
+        const struct scope *sc = &s->scopes[i];
+        for (uint32_t j = 0; !rc && sc->fqns && j < sc->n_atoms; j++) {
+            ptrdiff_t at = str_rchr(sc->atoms[j], '@');
+            struct str key = str_sub(sc->atoms[j], 0, at < 0 ? sc->atoms[j].n : (size_t)at);
+            uint32_t before = keys.n, id = names_intern(&keys, key),
+                     module = modules_find(&s->modules, sc->fqns[j]);
+            if (id == NAME_NONE || grow(&first, &cap, (size_t)id + 1, sizeof *first) != 0)
+                rc = IR_EMEM;
+            else if (keys.n > before)
+                first[id] = module;
+            else if (module != NAME_NONE && first[id] != NAME_NONE && module != first[id])
+                s->modules.a[module].same_as = first[id];
+        }
+    }
+    names_free(&keys);
+    free(first);
+    return rc;
+}
+
+static int modules_from_metadata(struct state *s)
+{
+    for (uint32_t i = 1; i < s->n_scopes; i++) {
+        struct scope *sc = &s->scopes[i];
+        if (sc->kind == SCOPE_NAME)
+            continue;
+        uint32_t id = modules_add(&s->modules, sc->fqn);
+        if (id == IR_NONE && sc->fqn.n)
+            return IR_EMEM;
+        if (id != IR_NONE) {
+            s->modules.a[id].called = true;
+            s->modules.a[id].cls = sc->cls;
+        }
+        for (uint32_t j = 0; sc->fqns && j < sc->n_atoms; j++) {
+            id = modules_add(&s->modules, sc->fqns[j]);
+            if (id == IR_NONE && sc->fqns[j].n)
+                return IR_EMEM;
+        }
+    }
+    return 0;
+}
+
+/* Block patterns without a star name modules, whether the file tells of them or not. */
+static int modules_from_options(struct state *s)
+{
+    for (uint32_t i = 0; i < s->o->n_blocks; i++)
+        if (str_chr(s->o->blocks[i], '*') < 0 && str_chr(s->o->blocks[i], '?') < 0 && s->o->blocks[i].n &&
+            modules_add(&s->modules, s->o->blocks[i]) == IR_NONE)
+            return IR_EMEM;
+    return 0;
+}
+
+static int modules_from_scopes(struct state *s)
+{
+    for (uint32_t i = 1; i < s->n_scopes; i++) {
+        struct scope *sc = &s->scopes[i];
+        uint32_t same;
+        if (sc->kind != SCOPE_NAME || sc->n_atoms == 0)
+            continue;
+        sc->fqn = scope_resolve(s, sc, STR_LIT(""), 0, 0, &sc->certain, &same);
+        if (!sc->fqn.s)
+            return IR_EMEM;
+        if (same > 1)
+            sc->certain = false;
+    }
+    for (uint32_t i = 1; i < s->n_scopes; i++) {
+        struct scope *sc = &s->scopes[i];
+        if (sc->kind != SCOPE_NAME || sc->n_atoms == 0)
+            continue;
+        bool known = modules_find(&s->modules, sc->fqn) != NAME_NONE;
+        uint32_t id = modules_add(&s->modules, sc->fqn);
+        if (id == IR_NONE)
+            return IR_EMEM;
+        s->modules.a[id].called = true;
+        s->modules.a[id].composed = !known;
+    }
+    return 0;
+}
+
+/* The modules that names, metadata, options and scopes tell of, in that order: a scope is resolved against
+ * the rest. */
+int pass_modules(struct state *s)
+{
+    modules_init(&s->modules, &s->arena);
+    int rc = modules_from_names(s);
+    if (!rc)
+        rc = modules_from_metadata(s);
+    if (!rc)
+        rc = find_aliases(s);
+    if (!rc)
+        rc = modules_from_options(s);
+    if (!rc)
+        rc = modules_sort(&s->modules);
+    return rc ? rc : modules_from_scopes(s);
+}

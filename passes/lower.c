@@ -1,0 +1,119 @@
+/* Lower: what PyTorch runs for an ONNX product (mm, addmm or bmm), and the bias that makes it an addmm.
+ * Sources: at::linear and at::matmul, which choose by ranks, bias and memory layout; cases recorded from
+ * PyTorch 2.6 (docs/POLICY.md). */
+#include "passes/mm.h"
+
+/* Is it a parameter of rank 1, perhaps cast? */
+static bool rank1_param(struct state *s, struct use u)
+{
+    struct fact f = facts_get(&s->facts, u);
+    return f.shape != IR_SHAPE_UNKNOWN && fact_shape(&s->facts, f)->rank == 1 && f.fixed;
+}
+
+static bool same_scope(struct state *s, uint32_t a, uint32_t b)
+{
+    if (s->scope_of[a] != s->scope_of[b])
+        return false;
+    const struct scope *sc = &s->scopes[s->scope_of[a]];
+    if (sc->kind != SCOPE_META)
+        return true;
+    struct str x, y; /* the operator's own atom too: the same Linear, the same call */
+    uint32_t na = s->walk.steps[a].node, nb = s->walk.steps[b].node;
+    return s->m->source->meta(s->m, na, "pkg.torch.onnx.name_scopes", &x) == 1 &&
+           s->m->source->meta(s->m, nb, "pkg.torch.onnx.name_scopes", &y) == 1 && str_eq(x, y);
+}
+
+/* A biased Linear's Add: the only reader of the product, in the Linear's own scope. torch's TorchScript
+ * exporter writes Add(bias, product), the dynamo exporter Add(product, bias) with identical name_scopes; a
+ * bias that the model's own code adds is Add(product, p) in the parent's scope. Without any scope either way
+ * counts. */
+void find_bias(struct state *s, struct mm *mm)
+{
+    mm->bias_step = IR_NONE;
+    mm->bias.value = IR_NONE;
+    struct step st = s->walk.steps[mm->step];
+    if (mm->kind == GEMM || mm->kind == BIASED) {
+        struct use c = walk_input(&s->walk, st, 2);
+        struct ir_attr beta;
+        bool zero =
+            walk_attr(&s->walk, st, "beta", &beta) == 1 && beta.kind == IR_ATTR_FLOAT && beta.f == 0.0;
+        if (c.value != IR_NONE && !zero)
+            mm->bias = c;
+        return;
+    }
+    if (mm->uses != 1 || !str_is(step_op(s, mm->user)->type, "Add") || step_op(s, mm->user)->domain.n)
+        return;
+    struct step add = s->walk.steps[mm->user];
+    struct use product = walk_resolve(&s->walk, walk_output(&s->walk, st, 0));
+    struct use first = walk_resolve(&s->walk, walk_input(&s->walk, add, 0));
+    bool at0 = first.value == product.value && first.frame == product.frame;
+    struct use other = walk_input(&s->walk, add, at0 ? 1 : 0);
+    if (!rank1_param(s, other) || !same_scope(s, mm->step, mm->user))
+        return;
+    const struct scope *sc = &s->scopes[s->scope_of[mm->step]];
+    if (at0 && sc->kind == SCOPE_NAME && s->scope_of[mm->step] != 0 && sc->raw.n && sc->raw.s[0] == '/')
+        return;
+    mm->bias = other;
+    mm->bias_step = mm->user;
+}
+
+/* "ij,jk->ik": what torch.tensordot over one dimension is exported to. */
+static bool is_tensordot(struct state *s, struct step st)
+{
+    struct ir_attr a;
+    char c[9];
+    size_t n = 0;
+    if (walk_attr(&s->walk, st, "equation", &a) != 1 || a.kind != IR_ATTR_STR)
+        return false;
+    for (size_t i = 0; i < a.s.n; i++) {
+        if (a.s.s[i] == ' ')
+            continue;
+        if (n == sizeof c)
+            return false;
+        c[n++] = a.s.s[i];
+    }
+    return n == 9 && c[2] == ',' && c[5] == '-' && c[6] == '>' && c[0] != c[1] && c[1] == c[3] &&
+           c[3] != c[4] && c[0] != c[4] && c[7] == c[0] && c[8] == c[4];
+}
+
+static void aten_matmul(struct state *s, struct mm *mm, struct step st)
+{
+    struct fact a = facts_get(&s->facts, walk_input(&s->walk, st, 0)),
+                b = facts_get(&s->facts, walk_input(&s->walk, st, 1));
+    const struct ir_shape *x = fact_shape(&s->facts, a), *y = fact_shape(&s->facts, b);
+    bool lhs_known = a.shape != IR_SHAPE_UNKNOWN, dense = fact_contiguous(&s->facts, a);
+    mm->aten = ATEN_OTHER;
+    mm->aten_rhs = mm->rhs;
+    if (b.shape == IR_SHAPE_UNKNOWN)
+        return;
+    if (y->rank == 2) {
+        bool matrix = lhs_known && x->rank <= 2;
+        bool biased = mm->bias.value != IR_NONE;
+        mm->aten = biased && (matrix || dense) ? ATEN_ADDMM : ATEN_MM;
+        if (biased && !matrix && (!dense || a.guessed))
+            mm->assumption = dense ? "assumed-contiguous" : "assumed-noncontiguous";
+        if (!biased && !matrix && lhs_known && !dense && !b.grad)
+            mm->aten = ATEN_OTHER; /* not worth a copy: runs as bmm */
+    } else if (lhs_known && x->rank == 2 && y->rank >= 3 && a.grad) {
+        mm->aten = ATEN_MM; /* folded: the rhs is the lhs transposed */
+        mm->aten_rhs = (struct mm_shape){x->dims[1], x->dims[0]};
+    } else if (lhs_known && x->rank == 3 && y->rank == 3 && y->dims[0] == 1 && x->dims[0] != 1 && b.grad) {
+        mm->aten = ATEN_MM; /* a batch of one is squeezed away */
+    } else if (lhs_known && x->rank == 3 && y->rank == 3 && x->dims[0] == 1 && y->dims[0] != 1 && a.grad) {
+        mm->aten = ATEN_MM; /* squeezed, then folded */
+        mm->aten_rhs = (struct mm_shape){x->dims[2], x->dims[1]};
+    }
+}
+
+void lower_mm(struct state *s, struct mm *mm)
+{
+    struct step st = s->walk.steps[mm->step];
+    bool biased = mm->bias.value != IR_NONE;
+    mm->aten_rhs = mm->rhs;
+    if (mm->kind == GEMM)
+        mm->aten = biased ? ATEN_ADDMM : ATEN_MM;
+    else if (mm->kind == EINSUM)
+        mm->aten = is_tensordot(s, st) ? ATEN_MM : ATEN_OTHER;
+    else
+        aten_matmul(s, mm, st);
+}
