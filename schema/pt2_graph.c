@@ -351,27 +351,38 @@ static int read_name(struct pt2_reader *r, struct reading *n, uint32_t token)
     return pt2_string(&n->node.name, r, name, "name");
 }
 
+/* Where the node lies in the archive; beside it, where in the text, when that is another thing. */
+static int set_span(struct ir_span *out, struct pt2_reader *r, uint32_t token)
+{
+    const struct json_token *t = &r->json->tokens[token];
+    uint32_t node = r->m->n_nodes;
+    *out = r->m->segs[r->program].span;
+    if (r->pt2.programs[r->program].stored) {
+        *out = (struct ir_span){out->off + t->start, t->end - t->start};
+        return 0;
+    }
+    int rc = pt2_room(r, &r->pt2.unpacked, &r->cap_unpacked, (size_t)node + 1, sizeof *r->pt2.unpacked);
+    if (rc == 0)
+        r->pt2.unpacked[node] = (struct ir_span){t->start, t->end - t->start};
+    return rc;
+}
+
 static int read_node(struct pt2_reader *r, uint32_t token)
 {
     struct ir_model *m = r->m;
     if (m->n_nodes >= r->max_nodes || m->n_nodes >= IR_NONE - 1)
         return pt2_fail(r, token, "more than %llu nodes", (unsigned long long)r->max_nodes);
-    const struct json_token *t = &r->json->tokens[token];
-    const struct pt2_program *prog = &r->pt2.programs[r->program];
-    uint64_t base = prog->stored ? m->segs[r->program].span.off : 0;
-    struct reading n = {.node = {.span = {base + t->start, t->end - t->start},
-                                 .graph = r->graph,
-                                 .seg = r->program,
-                                 .operands = m->n_operands,
-                                 .body = IR_NONE},
-                        .last_body = IR_NONE,
-                        .first_body = r->n_bodies,
-                        .first_arg = r->n_args};
+    struct reading n = {
+        .node = {.graph = r->graph, .seg = r->program, .operands = m->n_operands, .body = IR_NONE},
+        .last_body = IR_NONE,
+        .first_body = r->n_bodies,
+        .first_arg = r->n_args};
     uint32_t target;
     struct str type;
     int rc;
     r->node = m->n_nodes;
-    if ((rc = pt2_expect(r, token, JSON_OBJECT, "nodes")) != 0 ||
+    if ((rc = set_span(&n.node.span, r, token)) != 0 ||
+        (rc = pt2_expect(r, token, JSON_OBJECT, "nodes")) != 0 ||
         (rc = pt2_need(&target, r, token, "target", JSON_STRING)) != 0 ||
         (rc = pt2_string(&type, r, target, "target")) != 0 || (rc = op_of(&n.node.op, r, type)) != 0 ||
         (rc = read_name(r, &n, token)) != 0)

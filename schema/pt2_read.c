@@ -379,6 +379,7 @@ static void free_reader(struct ir_model *m)
     free(r->args);
     free(r->ids);
     json_free(&r->cache);
+    free(r->pt2.unpacked);
     free(m->graphs);
     free(m->nodes);
     free(m->values);
@@ -445,6 +446,7 @@ struct str pt2_text(const struct ir_model *m, uint32_t node)
 {
     const struct ir_node *n = &m->nodes[node];
     const struct pt2_program *prog = &pt2_of(m)->programs[n->seg];
+    struct ir_span span = prog->stored ? n->span : pt2_of(m)->unpacked[node];
     const char *base = prog->stored ? (const char *)m->bytes : prog->text.s;
-    return (struct str){base + n->span.off, (size_t)n->span.len};
+    return (struct str){base + span.off, (size_t)span.len};
 }

@@ -24,10 +24,9 @@
  * metadata, those of its first node's metadata.custom that begin with PT2_TAG. A node's metadata by key: its
  * own entries, then the members of its "custom".
  *
- * Offsets. m->bytes is the archive. m->segs[i] is program i's text, and node.seg tells the program. Node
- * spans are offsets in the archive when the program is stored, as torch writes it; in a compressed program,
- * which can be read but not tagged, they are offsets in the unpacked text. pt2_text() gives the right bytes.
- */
+ * Offsets. m->bytes is the archive. m->segs[i] is where program i's text lies in it, and node.seg tells the
+ * program. A node's span is its JSON object, when the program is stored, as torch writes it; of a compressed
+ * program, which can be read but not tagged, it is the whole member. pt2_text() gives a node's JSON. */
 #ifndef SACTAG_SCHEMA_PT2_READ_H
 #define SACTAG_SCHEMA_PT2_READ_H
 
@@ -65,6 +64,7 @@ struct pt2 {
     struct zip_dir zip;
     struct pt2_program *programs;
     uint32_t n_programs;
+    struct ir_span *unpacked; /* per node of compressed programs: its place in the program's text */
 };
 
 /* Is it a zip archive, by its first bytes? (No ONNX model starts like that.) */
@@ -82,7 +82,7 @@ static inline const struct pt2 *pt2_of(const struct ir_model *m)
     return m->reader;
 }
 
-/* The bytes of a node's span. */
+/* A node's JSON. */
 struct str pt2_text(const struct ir_model *m, uint32_t node);
 
 #endif

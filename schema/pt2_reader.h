@@ -48,7 +48,7 @@ struct pt2_reader {
     uint64_t max_nodes;
 
     size_t cap_graphs, cap_nodes, cap_values, cap_layouts, cap_operands, cap_params, cap_ops, cap_modules,
-        cap_meta;
+        cap_meta, cap_unpacked;
     size_t names_charged;
     struct names op_index;  /* target → op id */
     struct names fqn_index; /* modules that are known */
