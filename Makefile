@@ -48,6 +48,7 @@ PB       = $(BUILD)/schema/onnx.pb-c
 LIB_OBJ  = $(LIB_SRC:%.c=$(BUILD)/%.o) $(PB).o
 CLI_OBJ  = $(CLI_SRC:%.c=$(BUILD)/%.o)
 UNIT_BIN = $(UNIT_SRC:%.c=$(BUILD)/%)
+UNIT_OBJ = $(BUILD)/tests/unit/graph_builder.o
 PROGRAM  = $(BUILD)/sactag
 
 # Sub-makes use every core unless -j was given.
@@ -102,10 +103,10 @@ $(BUILD)/libsactag.so: $(LIB_OBJ) lib/sactag.map
 $(PROGRAM): $(CLI_OBJ) $(BUILD)/libsactag.a
 	$(call show,LINK)$(CC) $(CFLAGS_ALL) $(LDFLAGS) -o $@ $^ $(LIBS)
 
-$(UNIT_BIN): $(BUILD)/tests/unit/%: $(BUILD)/tests/unit/%.o $(BUILD)/libsactag.a
+$(UNIT_BIN): $(BUILD)/tests/unit/%: $(BUILD)/tests/unit/%.o $(UNIT_OBJ) $(BUILD)/libsactag.a
 	$(call show,LINK)$(CC) $(CFLAGS_ALL) $(LDFLAGS) -o $@ $^ $(LIBS) -lcriterion
 
--include $(LIB_OBJ:.o=.d) $(CLI_OBJ:.o=.d) $(UNIT_BIN:=.d)
+-include $(LIB_OBJ:.o=.d) $(CLI_OBJ:.o=.d) $(UNIT_BIN:=.d) $(UNIT_OBJ:.o=.d)
 
 # ---- using
 
