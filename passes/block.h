@@ -1,0 +1,63 @@
+/* What the parts of the block pass share. */
+#ifndef SACTAG_PASSES_BLOCK_H
+#define SACTAG_PASSES_BLOCK_H
+
+#include "passes/pass.h"
+
+#define CANDIDATES_MAX 16 /* blocks that one scope may stand for; more are not looked at */
+#define NOT_LOOKED     (IR_NONE - 1)
+
+/* The candidates of a scope: blocks that it may lie in. */
+struct candidates {
+    uint32_t block[CANDIDATES_MAX];
+    uint32_t n;
+    uint32_t path; /* NAME: id of the text up to and with the block's atom, without its suffix: equal for all
+                      calls */
+};
+
+/* One run: steps of one call, as far as key and neighbours tell. */
+struct run {
+    uint32_t block;      /* IR_NONE: outside */
+    uint32_t candidates; /* scope whose candidates it has (block undecided), or 0 */
+    uint32_t call;
+    uint32_t key;         /* interned: what tells this call from others of the block */
+    uint32_t first, last; /* positions in execution order */
+};
+
+struct blocker {
+    struct state *s;
+    struct str *blocks;
+    uint32_t n_blocks;
+    size_t cap_blocks;
+    struct names index;        /* block FQN → id */
+    struct names names;        /* unqualified block name → id into first_of */
+    uint32_t *first_of, *next; /* blocks of one unqualified name */
+    size_t cap_first;
+    struct candidates *of_scope;
+    uint32_t *param_block; /* per value: block of the parameter's module, NOT_LOOKED */
+    struct names keys;
+    uint32_t *mark; /* per path: key of the latest node directly in it, going backwards */
+    uint32_t n_paths;
+    struct names paths;
+    uint32_t *run_of; /* per step */
+    uint32_t *key_of; /* per step: what its scope says of the call */
+    struct run *runs;
+    uint32_t n_runs;
+    size_t cap_runs;
+};
+
+/* Fills blocks and index; says how they were chosen in the plan. None = the whole graph is one block.
+ * IR_EPOLICY: a pattern that no module matches. */
+int choose_blocks(struct blocker *b);
+
+/* Makes the look-ups below work. */
+int index_names(struct blocker *b);
+int all_candidates(struct blocker *b);
+
+/* The innermost block that is `fqn` or lies around it, or IR_NONE. */
+uint32_t block_of_fqn(const struct blocker *b, struct str fqn);
+
+/* The one block that the named parameters among a node's operands belong to, or IR_NONE. */
+uint32_t block_of_operands(struct blocker *b, struct step st);
+
+#endif

@@ -1,0 +1,143 @@
+/* Block choice: which modules are blocks (SPEC 2 "Blocks"). */
+#include "passes/auto_block.h"
+#include "passes/block.h"
+#include "passes/fqn.h"
+#include "passes/linear.h"
+
+#include <stdlib.h>
+
+static int add_block(struct blocker *b, struct str fqn)
+{
+    uint32_t before = b->index.n, id = names_intern(&b->index, fqn);
+    if (id == NAME_NONE)
+        return IR_EMEM;
+    if (b->index.n == before)
+        return 0;
+    if (grow(&b->blocks, &b->cap_blocks, (size_t)id + 1, sizeof *b->blocks) != 0)
+        return IR_EMEM;
+    b->blocks[id] = fqn;
+    b->n_blocks = id + 1;
+    return 0;
+}
+
+static bool is_pattern(struct str p)
+{
+    return str_chr(p, '*') >= 0 || str_chr(p, '?') >= 0;
+}
+
+/* Scopes leave out containers that are never called, so "transformer.h.*" must be found in "/h.0/...": the
+ * pattern with the atom's number in the place of its last star. */
+static int blocks_from_atoms(struct blocker *b, struct str pattern)
+{
+    struct state *s = b->s;
+    struct str owner = fqn_parent(pattern);
+    if (!str_is(fqn_last(pattern), "*") || is_pattern(owner) || owner.n == 0)
+        return 0;
+    struct str own = fqn_unqualified(owner);
+    for (uint32_t i = 1; i < s->n_scopes; i++)
+        for (uint32_t j = 0; s->scopes[i].kind == SCOPE_NAME && j < s->scopes[i].n_atoms; j++) {
+            struct str atom = s->scopes[i].atoms[j];
+            if (!fqn_inside(atom, own) || !fqn_is_number(fqn_relative(atom, own)))
+                continue;
+            struct str fqn = fqn_join(&s->arena, owner, fqn_relative(atom, own));
+            if (!fqn.s)
+                return IR_EMEM;
+            int rc = scope_fits(s->scopes[i].atoms, j + 1, fqn, false) ? add_block(b, fqn) : 0;
+            if (rc)
+                return rc;
+        }
+    return 0;
+}
+
+static int blocks_from_pattern(struct blocker *b, struct str pattern)
+{
+    struct state *s = b->s;
+    uint32_t before = b->n_blocks;
+    int rc = is_pattern(pattern) ? 0 : add_block(b, pattern);
+    for (uint32_t i = 0; !rc && is_pattern(pattern) && i < s->modules.n; i++)
+        if (fqn_glob(pattern, s->modules.a[i].fqn))
+            rc = add_block(b, s->modules.a[i].fqn);
+    if (!rc && is_pattern(pattern) && b->n_blocks == before)
+        rc = blocks_from_atoms(b, pattern);
+    if (!rc && b->n_blocks == before)
+        return diag_error(s->d, IR_EPOLICY, "no module of this graph matches --blocks '%.*s'",
+                          STR_ARG(pattern));
+    return rc;
+}
+
+static int push_fqn(struct str **list, size_t *cap, uint32_t *n, struct str fqn)
+{
+    if (grow(list, cap, (size_t)*n + 1, sizeof **list) != 0)
+        return IR_EMEM;
+    (*list)[(*n)++] = fqn;
+    return 0;
+}
+
+/* Every Linear's FQN, and of other modules that multiply by a weight (Conv1D, stacked experts); where a scope
+ * may stand for several modules, each of them. */
+static int linear_fqns(struct blocker *b, struct str **list, uint32_t *n)
+{
+    struct state *s = b->s;
+    size_t cap = 0;
+    int rc = 0;
+    for (uint32_t i = 0; !rc && i < s->modules.n; i++)
+        if (s->modules.a[i].linear)
+            rc = push_fqn(list, &cap, n, s->modules.a[i].fqn);
+    for (uint32_t i = 0; !rc && i < s->n_mms; i++) {
+        struct scope *sc = &s->scopes[s->scope_of[s->mms[i].step]];
+        uint32_t same = 1;
+        if (!s->mms[i].linear && s->mms[i].weight.value != IR_NONE && s->mms[i].fqn.n)
+            rc = push_fqn(list, &cap, n, s->mms[i].fqn);
+        if (sc->kind != SCOPE_NAME || sc->certain || !s->mms[i].linear || sc->n_atoms == 0)
+            continue;
+        for (uint32_t nth = 1; !rc && nth < (same > CANDIDATES_MAX ? CANDIDATES_MAX : same) + (nth == 1);
+             nth++) {
+            bool certain;
+            struct str fqn = scope_resolve(s, sc, STR_LIT(""), 0, nth, &certain, &same);
+            if (nth < same)
+                rc = fqn.s ? push_fqn(list, &cap, n, fqn) : IR_EMEM;
+        }
+    }
+    return rc;
+}
+
+static int blocks_auto(struct blocker *b)
+{
+    struct state *s = b->s;
+    struct str *list = NULL;
+    struct auto_blocks chosen = {0};
+    uint32_t n = 0;
+    int rc = linear_fqns(b, &list, &n);
+    if (!rc)
+        rc = auto_choose(&chosen, list, n);
+    for (uint32_t i = 0; !rc && i < n; i++) {
+        struct str member = auto_member(&chosen, list[i]);
+        if (member.n)
+            rc = add_block(b, member);
+    }
+    for (uint32_t i = 0; !rc && i < s->modules.n; i++) { /* members without a Linear are blocks too */
+        struct str fqn = s->modules.a[i].fqn;
+        if (str_eq(auto_member(&chosen, fqn), fqn))
+            rc = add_block(b, fqn);
+    }
+    free(list);
+    auto_free(&chosen);
+    return rc;
+}
+
+int choose_blocks(struct blocker *b)
+{
+    struct state *s = b->s;
+    int rc = 0;
+    s->plan->blocks_how = s->o->whole ? "whole" : s->o->n_blocks ? "given" : "auto";
+    if (s->o->whole)
+        return 0;
+    for (uint32_t i = 0; !rc && i < s->o->n_blocks; i++)
+        rc = blocks_from_pattern(b, s->o->blocks[i]);
+    if (!rc && s->o->n_blocks == 0) {
+        rc = blocks_auto(b);
+        if (!rc && b->n_blocks == 0)
+            s->plan->blocks_how = "whole";
+    }
+    return rc;
+}

@@ -1,0 +1,135 @@
+/* Block place: which blocks a scope or a parameter's name lies in. Scopes of TorchScript leave out
+ * containers, so one may stand for several blocks. */
+#include "passes/block.h"
+#include "passes/fqn.h"
+#include "passes/linear.h"
+
+#include <stdlib.h>
+
+int index_names(struct blocker *b)
+{
+    b->next = malloc((size_t)(b->n_blocks + 1) * sizeof *b->next);
+    if (!b->next)
+        return IR_EMEM;
+    for (uint32_t i = b->n_blocks; i-- > 0;) {
+        uint32_t before = b->names.n, id = names_intern(&b->names, fqn_unqualified(b->blocks[i]));
+        if (id == NAME_NONE || grow(&b->first_of, &b->cap_first, (size_t)id + 1, sizeof *b->first_of) != 0)
+            return IR_EMEM;
+        b->next[i] = b->names.n > before ? IR_NONE : b->first_of[id];
+        b->first_of[id] = i;
+    }
+    return 0;
+}
+
+/* The innermost block that is `fqn` or lies around it. */
+uint32_t block_of_fqn(const struct blocker *b, struct str fqn)
+{
+    for (; fqn.n; fqn = fqn_parent(fqn)) {
+        uint32_t id = names_find(&b->index, fqn);
+        if (id != NAME_NONE)
+            return id;
+    }
+    return IR_NONE;
+}
+
+/* Blocks whose own scope is atoms[0..depth]. */
+static void candidates_at(const struct blocker *b, const struct scope *sc, uint32_t depth, bool stem,
+                          struct candidates *out)
+{
+    struct str atom = stem ? atom_stem(sc->atoms[depth]) : sc->atoms[depth];
+    uint32_t id = names_find(&b->names, atom);
+    if (id == NAME_NONE || (stem && atom.n == sc->atoms[depth].n))
+        return;
+    for (uint32_t i = b->first_of[id]; i != IR_NONE && out->n < CANDIDATES_MAX; i = b->next[i])
+        if (scope_fits(sc->atoms, depth + 1, b->blocks[i], stem))
+            out->block[out->n++] = i;
+}
+
+/* Where the text of a NAME scope ends after its atom `depth`, without that atom's suffix. */
+static struct str path_text(const struct scope *sc, uint32_t depth, bool stem)
+{
+    struct str atom = stem ? atom_stem(sc->atoms[depth]) : sc->atoms[depth];
+    return str_sub(sc->raw, 0, (size_t)(atom.s + atom.n - sc->raw.s));
+}
+
+static int candidates_of(struct blocker *b, struct scope *sc, struct candidates *c)
+{
+    *c = (struct candidates){.path = IR_NONE};
+    if (sc->kind != SCOPE_NAME) {
+        uint32_t id = block_of_fqn(b, sc->fqn);
+        if (id != IR_NONE)
+            c->block[c->n++] = id;
+        sc->block = id;
+        for (uint32_t j = 0; sc->fqns && id != IR_NONE && j < sc->n_atoms; j++)
+            if (str_eq(sc->fqns[j], b->blocks[id]))
+                sc->depth = j;
+        return 0;
+    }
+    bool stem = false;
+    for (uint32_t i = sc->n_atoms; i-- > 0 && c->n == 0;) {
+        candidates_at(b, sc, i, false, c);
+        if (c->n == 0 && i + 1 == sc->n_atoms) {
+            candidates_at(b, sc, i, true, c);
+            stem = c->n > 0;
+        }
+        sc->depth = i;
+    }
+    if (c->n == 0)
+        return 0;
+    sc->block = c->block[0];
+    if (c->n > 1 && sc->certain) { /* the full FQN is known: no need to guess */
+        uint32_t id = block_of_fqn(b, sc->fqn);
+        for (uint32_t i = 0; i < c->n; i++)
+            if (c->block[i] == id)
+                c->block[0] = id, c->n = 1, sc->block = id;
+    }
+    struct str text = path_text(sc, sc->depth, stem);
+    c->path = names_intern(&b->paths, text);
+    return c->path == NAME_NONE ? IR_EMEM : 0;
+}
+
+int all_candidates(struct blocker *b)
+{
+    struct state *s = b->s;
+    b->of_scope = malloc(s->n_scopes * sizeof *b->of_scope);
+    if (!b->of_scope)
+        return IR_EMEM;
+    b->of_scope[0] = (struct candidates){.path = IR_NONE};
+    for (uint32_t i = 1; i < s->n_scopes; i++) {
+        int rc = candidates_of(b, &s->scopes[i], &b->of_scope[i]);
+        if (rc)
+            return rc;
+    }
+    return 0;
+}
+
+static uint32_t block_of_value(struct blocker *b, uint32_t value)
+{
+    struct state *s = b->s;
+    uint32_t *out = &b->param_block[value];
+    if (*out != NOT_LOOKED)
+        return *out;
+    enum param_kind kind;
+    struct str fqn;
+    *out = IR_NONE;
+    if (s->is_param[value] && fqn_of_param(&kind, &fqn, ir_value_name(s->m, value), &s->arena) == 0 &&
+        kind != PARAM_NO_NAME)
+        *out = block_of_fqn(b, fqn);
+    return *out;
+}
+
+/* The one block that the named parameters among a node's operands belong to, or IR_NONE. */
+uint32_t block_of_operands(struct blocker *b, struct step st)
+{
+    const struct ir_node *n = &b->s->m->nodes[st.node];
+    uint32_t found = IR_NONE;
+    for (uint32_t j = 0; j < n->n_in; j++) {
+        struct use u = walk_resolve(&b->s->walk, walk_input(&b->s->walk, st, j));
+        uint32_t id = u.value == IR_NONE ? IR_NONE : block_of_value(b, u.value);
+        if (id != IR_NONE && found != IR_NONE && id != found)
+            return IR_NONE;
+        if (id != IR_NONE)
+            found = id;
+    }
+    return found;
+}

@@ -1,0 +1,612 @@
+/* Facts of all other operators, and the table of them. */
+#include "passes/fact_node.h"
+
+static void op_same(struct node_facts *k)
+{
+    k->out->shape = k->in[0].shape;
+    node_keep_order(k, k->in[0]);
+}
+
+/* Kernels that write a new contiguous tensor whatever they read. */
+static void op_same_contiguous(struct node_facts *k)
+{
+    k->out->shape = k->in[0].shape;
+}
+
+static void op_cast(struct node_facts *k)
+{
+    op_same(k);
+    k->out->ints = k->in[0].ints;
+    int64_t to = walk_attr_int(k->f->w, k->s, "to", 0);
+    bool is_float = to == 1 || to == 10 || to == 11 || to == 16 || to == 0;
+    k->out->grad = k->out->grad && is_float;
+}
+
+static void op_broadcast(struct node_facts *k)
+{
+    uint32_t shape = k->n_in ? k->in[0].shape : IR_SHAPE_UNKNOWN;
+    for (uint32_t i = 1; i < k->n_in; i++) {
+        struct fact x = i < 3 ? k->in[i] : facts_get(k->f, walk_input(k->f->w, k->s, i));
+        shape = broadcast_shapes(k->f, shape, x.shape);
+    }
+    k->out->shape = shape;
+    for (uint32_t i = 0; i < k->n_in && i < 3; i++)
+        if (k->in[i].shape == shape && shape != IR_SHAPE_UNKNOWN) {
+            node_keep_order(k, k->in[i]);
+            return;
+        }
+}
+
+static int64_t int_op(struct str type, int64_t a, int64_t b)
+{
+    int64_t r;
+    if (a == FACT_INT_UNKNOWN || b == FACT_INT_UNKNOWN)
+        return FACT_INT_UNKNOWN;
+    if (str_is(type, "Add"))
+        return __builtin_add_overflow(a, b, &r) ? FACT_INT_UNKNOWN : r;
+    if (str_is(type, "Sub"))
+        return __builtin_sub_overflow(a, b, &r) ? FACT_INT_UNKNOWN : r;
+    if (str_is(type, "Mul"))
+        return __builtin_mul_overflow(a, b, &r) ? FACT_INT_UNKNOWN : r;
+    if (str_is(type, "Div"))
+        return b == 0 || b == -1 ? FACT_INT_UNKNOWN : a / b;
+    if (str_is(type, "Min"))
+        return a < b ? a : b;
+    if (str_is(type, "Max"))
+        return a > b ? a : b;
+    return FACT_INT_UNKNOWN;
+}
+
+static void op_arith(struct node_facts *k)
+{
+    op_broadcast(k);
+    uint32_t na, nb;
+    if (k->n_in != 2 || !facts_ints(k->f, k->in[0], &na) || !facts_ints(k->f, k->in[1], &nb) || !na || !nb)
+        return;
+    uint32_t n = na > nb ? na : nb, id;
+    if ((na != n && na != 1) || (nb != n && nb != 1))
+        return;
+    int64_t *out = facts_ints_new(k->f, n, &id);
+    if (!out)
+        return;
+    const int64_t *a = facts_ints(k->f, k->in[0], &na), *b = facts_ints(k->f, k->in[1], &nb);
+    struct str type = ir_node_op(k->f->w->m, &k->f->w->m->nodes[k->s.node])->type;
+    for (uint32_t i = 0; i < n; i++)
+        out[i] = int_op(type, a[na == 1 ? 0 : i], b[nb == 1 ? 0 : i]);
+    k->out->ints = id;
+}
+
+static void op_compare(struct node_facts *k)
+{
+    op_broadcast(k);
+    k->out->grad = false;
+}
+
+static void op_where(struct node_facts *k)
+{
+    op_broadcast(k);
+}
+
+static void op_no_grad_unknown(struct node_facts *k)
+{
+    k->out->grad = false;
+}
+
+/* Batch dimensions broadcast, [..., M, K] x [..., K, N]. */
+static void matmul_shape(struct node_facts *k, bool ta, bool tb)
+{
+    if (!node_known(k, 0) || !node_known(k, 1))
+        return;
+    const struct ir_shape left = *node_shape(k, 0), right = *node_shape(k, 1), *a = &left, *b = &right;
+    if (a->rank == 0 || b->rank == 0)
+        return;
+    int64_t dims[IR_RANK_MAX];
+    uint32_t ra = a->rank > 1 ? a->rank - 2 : 0, rb = b->rank > 1 ? b->rank - 2 : 0;
+    uint32_t batch = ra > rb ? ra : rb, n = 0;
+    for (uint32_t i = 0; i < batch; i++) {
+        int64_t p = i + ra >= batch ? a->dims[i + ra - batch] : 1,
+                q = i + rb >= batch ? b->dims[i + rb - batch] : 1;
+        dims[n++] = broadcast_dim(p, q);
+    }
+    if (a->rank > 1)
+        dims[n++] = a->dims[a->rank - (ta ? 1 : 2)];
+    if (b->rank > 1)
+        dims[n++] = b->dims[b->rank - (tb ? 2 : 1)];
+    node_set_shape(k, n, dims);
+    if (a->rank == 2 && b->rank > 2 && k->in[0].grad && n >= 2) { /* folded: computed transposed */
+        int64_t order[IR_RANK_MAX];
+        for (uint32_t i = 0; i < n; i++)
+            order[i] = i;
+        order[n - 2] = n - 1, order[n - 1] = n - 2;
+        k->out->order = order_intern(k->f, n, order);
+    }
+}
+
+static void op_matmul(struct node_facts *k)
+{
+    matmul_shape(k, false, false);
+}
+
+static void op_fused_matmul(struct node_facts *k)
+{
+    matmul_shape(k, walk_attr_int(k->f->w, k->s, "transA", 0) != 0,
+                 walk_attr_int(k->f->w, k->s, "transB", 0) != 0);
+}
+
+static void op_flatten(struct node_facts *k)
+{
+    node_set_rank(k, 2);
+}
+
+static void concat_ints(struct node_facts *k, uint32_t n_in)
+{
+    uint32_t total = 0, n, id;
+    for (uint32_t i = 0; i < n_in; i++) {
+        struct fact x = facts_get(k->f, walk_input(k->f->w, k->s, i));
+        const struct ir_shape *s = fact_shape(k->f, x);
+        if (facts_ints(k->f, x, &n))
+            total += n;
+        else if (x.shape != IR_SHAPE_UNKNOWN && s->rank == 1 && s->dims[0] >= 0 && s->dims[0] <= INTS_MAX)
+            total += (uint32_t)s->dims[0];
+        else
+            return;
+        if (total > INTS_MAX)
+            return;
+    }
+    int64_t *out = facts_ints_new(k->f, total, &id);
+    if (!out)
+        return;
+    uint32_t at = 0;
+    for (uint32_t i = 0; i < n_in; i++) {
+        struct fact x = facts_get(k->f, walk_input(k->f->w, k->s, i));
+        const int64_t *v = facts_ints(k->f, x, &n);
+        if (!v)
+            n = (uint32_t)fact_shape(k->f, x)->dims[0];
+        for (uint32_t j = 0; j < n; j++)
+            out[at++] = v ? v[j] : FACT_INT_UNKNOWN;
+    }
+    k->out->ints = id;
+}
+
+static void op_concat(struct node_facts *k)
+{
+    const struct walk *w = k->f->w;
+    uint32_t n_in = w->m->nodes[k->s.node].n_in, rank = 0;
+    int64_t dims[IR_RANK_MAX], axis = -1;
+    for (uint32_t i = 0; i < n_in; i++) {
+        const struct ir_shape *x = fact_shape(k->f, facts_get(k->f, walk_input(w, k->s, i)));
+        bool is_known = facts_get(k->f, walk_input(w, k->s, i)).shape != IR_SHAPE_UNKNOWN;
+        if (is_known && !rank) {
+            rank = x->rank;
+            axis = axis_in_rank(walk_attr_int(w, k->s, "axis", 1), rank);
+            memcpy(dims, x->dims, rank * sizeof *dims);
+            if (i > 0 && axis >= 0)
+                dims[axis] = IR_DIM_UNKNOWN;
+        } else if (axis >= 0 && rank) {
+            bool add = is_known && x->rank == rank && x->dims[axis] >= 0 && dims[axis] >= 0;
+            if (!add || __builtin_add_overflow(dims[axis], x->dims[axis], &dims[axis]))
+                dims[axis] = IR_DIM_UNKNOWN;
+        }
+    }
+    if (rank)
+        node_set_shape(k, rank, dims);
+    if (rank <= 1)
+        concat_ints(k, n_in);
+}
+
+static void op_rank_of_input(struct node_facts *k)
+{
+    if (node_known(k, 0))
+        node_set_rank(k, node_shape(k, 0)->rank);
+}
+
+static void op_shape(struct node_facts *k)
+{
+    k->out->grad = false;
+    if (!node_known(k, 0))
+        return;
+    const struct ir_shape shape = *node_shape(k, 0), *x = &shape;
+    int64_t start = clamp_index(walk_attr_int(k->f->w, k->s, "start", 0), -(int64_t)x->rank, x->rank);
+    int64_t end = clamp_index(walk_attr_int(k->f->w, k->s, "end", x->rank), -(int64_t)x->rank, x->rank);
+    start += start < 0 ? x->rank : 0;
+    end += end < 0 ? x->rank : 0;
+    int64_t n = end > start ? end - start : 0;
+    node_set_shape(k, 1, &n);
+    uint32_t id;
+    int64_t *out = facts_ints_new(k->f, (uint32_t)n, &id);
+    for (int64_t i = 0; out && i < n; i++)
+        out[i] = x->dims[start + i] < 0 ? FACT_INT_UNKNOWN : x->dims[start + i];
+    k->out->ints = id;
+}
+
+static void op_scalar(struct node_facts *k)
+{
+    k->out->grad = false;
+    node_set_shape(k, 0, NULL);
+}
+
+static void op_vector(struct node_facts *k)
+{
+    k->out->grad = false;
+    node_set_rank(k, 1);
+}
+
+static void op_constant_of_shape(struct node_facts *k)
+{
+    uint32_t n;
+    const int64_t *v = facts_ints(k->f, k->in[0], &n);
+    if (v && n <= IR_RANK_MAX) {
+        int64_t dims[IR_RANK_MAX];
+        for (uint32_t i = 0; i < n; i++)
+            dims[i] = v[i] < 0 ? IR_DIM_UNKNOWN : v[i];
+        node_set_shape(k, n, dims);
+    } else if (node_known(k, 0) && node_shape(k, 0)->rank == 1 && node_shape(k, 0)->dims[0] >= 0 &&
+               node_shape(k, 0)->dims[0] <= IR_RANK_MAX) {
+        node_set_rank(k, (uint32_t)node_shape(k, 0)->dims[0]);
+    }
+    if (k->out->shape != IR_SHAPE_UNKNOWN && fact_shape(k->f, *k->out)->rank == 1) {
+        struct ir_attr a;
+        int64_t count = fact_shape(k->f, *k->out)->dims[0], fill = 0;
+        if (walk_attr(k->f->w, k->s, "value", &a) == 1 && a.kind == IR_ATTR_TENSOR)
+            fill = a.ints_known && a.n_ints == 1 ? a.ints[0] : FACT_INT_UNKNOWN;
+        uint32_t id;
+        int64_t *out = count >= 0 && count <= INTS_MAX ? facts_ints_new(k->f, (uint32_t)count, &id) : NULL;
+        for (int64_t i = 0; out && i < count; i++)
+            out[i] = fill;
+        if (out)
+            k->out->ints = id;
+    }
+}
+
+static void op_constant(struct node_facts *k)
+{
+    struct ir_attr a;
+    const struct walk *w = k->f->w;
+    uint32_t id = 0;
+    if (walk_attr(w, k->s, "value", &a) == 1 && a.kind == IR_ATTR_TENSOR) {
+        k->out->shape = a.shape;
+        int64_t *out = a.ints_known ? facts_ints_new(k->f, a.n_ints, &id) : NULL;
+        if (out)
+            memcpy(out, a.ints, a.n_ints * sizeof *out);
+        k->out->ints = id;
+    } else if (walk_attr(w, k->s, "value_int", &a) == 1 && a.kind == IR_ATTR_INT) {
+        node_set_shape(k, 0, NULL);
+        int64_t *out = facts_ints_new(k->f, 1, &id);
+        if (out)
+            out[0] = a.i;
+        k->out->ints = id;
+    } else if (walk_attr(w, k->s, "value_ints", &a) == 1 && a.kind == IR_ATTR_INTS && a.ints_known) {
+        int64_t n = a.n_ints;
+        node_set_shape(k, 1, &n);
+        int64_t *out = facts_ints_new(k->f, a.n_ints, &id);
+        if (out)
+            memcpy(out, a.ints, a.n_ints * sizeof *out);
+        k->out->ints = id;
+    } else if (walk_attr(w, k->s, "value_float", &a) == 1) {
+        node_set_shape(k, 0, NULL);
+    } else if (walk_attr(w, k->s, "value_floats", &a) == 1) {
+        node_set_rank(k, 1);
+    }
+}
+
+static void op_reduce(struct node_facts *k)
+{
+    int64_t axes[INTS_MAX];
+    uint32_t n;
+    if (!node_known(k, 0))
+        return;
+    const struct ir_shape shape = *node_shape(k, 0), *x = &shape;
+    bool keep = walk_attr_int(k->f->w, k->s, "keepdims", 1) != 0, gone[IR_RANK_MAX] = {false};
+    if (node_list(k, "axes", 1, axes, &n) && n > 0) {
+        for (uint32_t i = 0; i < n; i++) {
+            int64_t a = axis_in_rank(axes[i], x->rank);
+            if (a < 0)
+                return;
+            gone[a] = true;
+        }
+    } else if (node_has_list(k, "axes", 1)) {
+        if (keep)
+            node_set_rank(k, x->rank);
+        return;
+    } else {
+        if (walk_attr_int(k->f->w, k->s, "noop_with_empty_axes", 0) != 0) {
+            op_same(k);
+            return;
+        }
+        for (uint32_t i = 0; i < x->rank; i++)
+            gone[i] = true;
+    }
+    int64_t dims[IR_RANK_MAX];
+    uint32_t r = 0;
+    for (uint32_t i = 0; i < x->rank; i++)
+        if (!gone[i] || keep)
+            dims[r++] = gone[i] ? 1 : x->dims[i];
+    node_set_shape(k, r, dims);
+}
+
+static void op_arg(struct node_facts *k)
+{
+    k->out->grad = false;
+    if (!node_known(k, 0))
+        return;
+    const struct ir_shape shape = *node_shape(k, 0), *x = &shape;
+    int64_t a = axis_in_rank(walk_attr_int(k->f->w, k->s, "axis", 0), x->rank), dims[IR_RANK_MAX];
+    bool keep = walk_attr_int(k->f->w, k->s, "keepdims", 1) != 0;
+    uint32_t r = 0;
+    if (a < 0)
+        return;
+    for (uint32_t i = 0; i < x->rank; i++)
+        if (i != (uint32_t)a || keep)
+            dims[r++] = i == (uint32_t)a ? 1 : x->dims[i];
+    node_set_shape(k, r, dims);
+}
+
+static void op_onehot(struct node_facts *k)
+{
+    k->out->grad = false;
+    if (node_known(k, 0) && node_shape(k, 0)->rank < IR_RANK_MAX)
+        node_set_rank(k, node_shape(k, 0)->rank + 1);
+}
+
+static void op_nonzero(struct node_facts *k)
+{
+    int64_t dims[2] = {node_known(k, 0) ? (int64_t)node_shape(k, 0)->rank : IR_DIM_UNKNOWN, IR_DIM_UNKNOWN};
+    k->out->grad = false;
+    node_set_shape(k, 2, dims);
+}
+
+static void op_gathernd(struct node_facts *k)
+{
+    if (!node_known(k, 0) || !node_known(k, 1) || node_shape(k, 1)->rank == 0)
+        return;
+    const struct ir_shape shape = *node_shape(k, 0), index = *node_shape(k, 1), *x = &shape, *ix = &index;
+    int64_t last = ix->dims[ix->rank - 1], batch = walk_attr_int(k->f->w, k->s, "batch_dims", 0);
+    int64_t rank = (int64_t)x->rank + ix->rank - last - 1 - batch;
+    if (last >= 0 && last <= (int64_t)x->rank && rank >= 0 && rank <= IR_RANK_MAX)
+        node_set_rank(k, (uint32_t)rank);
+}
+
+static void op_gather_elements(struct node_facts *k)
+{
+    if (node_known(k, 1))
+        k->out->shape = k->in[1].shape;
+}
+
+static void op_topk(struct node_facts *k)
+{
+    if (!node_known(k, 0))
+        return;
+    int64_t dims[IR_RANK_MAX], n_k[INTS_MAX];
+    const struct ir_shape shape = *node_shape(k, 0), *x = &shape;
+    int64_t a = axis_in_rank(walk_attr_int(k->f->w, k->s, "axis", -1), x->rank);
+    uint32_t n;
+    memcpy(dims, x->dims, x->rank * sizeof *dims);
+    if (a >= 0)
+        dims[a] = node_list(k, "k", 1, n_k, &n) && n == 1 ? n_k[0] : IR_DIM_UNKNOWN;
+    if (a >= 0 && dims[a] < 0)
+        dims[a] = IR_DIM_UNKNOWN;
+    node_set_shape(k, x->rank, dims);
+}
+
+/* Conv, pooling, Resize, Pad, Tile: the rank, and of Conv the channels. */
+static void op_conv(struct node_facts *k)
+{
+    if (!node_known(k, 0))
+        return;
+    int64_t dims[IR_RANK_MAX];
+    uint32_t rank = node_shape(k, 0)->rank;
+    for (uint32_t i = 0; i < rank; i++)
+        dims[i] = i == 0 ? node_shape(k, 0)->dims[0] : IR_DIM_UNKNOWN;
+    if (rank > 1 && node_known(k, 1) && node_shape(k, 1)->rank == rank)
+        dims[1] = node_shape(k, 1)->dims[0];
+    node_set_shape(k, rank, dims);
+}
+
+static void op_tile(struct node_facts *k)
+{
+    uint32_t n = 0;
+    if (!node_known(k, 0))
+        return;
+    const int64_t *v = k->n_in > 1 ? facts_ints(k->f, k->in[1], &n) : NULL;
+    const struct ir_shape shape = *node_shape(k, 0), *x = &shape;
+    int64_t dims[IR_RANK_MAX];
+    for (uint32_t i = 0; i < x->rank; i++)
+        if (!v || n != x->rank || v[i] < 0 || x->dims[i] < 0 ||
+            __builtin_mul_overflow(x->dims[i], v[i], &dims[i]))
+            dims[i] = IR_DIM_UNKNOWN;
+    node_set_shape(k, x->rank, dims);
+}
+
+static void op_einsum(struct node_facts *k)
+{
+    struct ir_attr a;
+    if (walk_attr(k->f->w, k->s, "equation", &a) != 1 || a.kind != IR_ATTR_STR)
+        return;
+    ptrdiff_t arrow = str_find(a.s, STR_LIT("->"));
+    if (arrow < 0)
+        return;
+    uint32_t rank = 0;
+    for (size_t i = (size_t)arrow + 2; i < a.s.n; i++) {
+        if (a.s.s[i] == '.')
+            return;
+        rank += a.s.s[i] != ' ';
+    }
+    node_set_rank(k, rank);
+}
+
+/* If, Loop and Scan: what the bodies return. */
+static void op_body(struct node_facts *k)
+{
+    const struct walk *w = k->f->w;
+    const struct ir_model *m = w->m;
+    const struct ir_node *node = &m->nodes[k->s.node];
+    struct str type = ir_node_op(m, node)->type;
+    bool loop = str_is(type, "Loop"), scan = str_is(type, "Scan");
+    uint32_t carried = loop ? (node->n_in > 2 ? node->n_in - 2 : 0) : node->n_out;
+    for (uint32_t i = 0; i < node->n_out; i++) {
+        struct use u = walk_output(w, k->s, i);
+        if (u.value == IR_NONE)
+            continue;
+        struct fact merged = {.done = true, .grad = k->out->grad, .fixed = false};
+        bool first = true;
+        for (uint32_t b = node->body; b != IR_NONE; b = m->graphs[b].next_body) {
+            uint32_t frame = walk_child(w, k->s.frame, k->s.node, b), at = i + (loop ? 1 : 0);
+            if (frame == IR_NONE || at >= m->graphs[b].n_outputs)
+                continue;
+            struct fact x = facts_get(k->f, (struct use){frame, m->graphs[b].outputs[at]});
+            if (first)
+                merged.shape = x.shape;
+            else if (merged.shape != x.shape)
+                merged.shape = IR_SHAPE_UNKNOWN;
+            merged.grad |= x.grad;
+            first = false;
+        }
+        if (scan || i >= carried)
+            merged.shape = IR_SHAPE_UNKNOWN;
+        k->f->of[walk_slot(w, u)] = merged;
+    }
+}
+
+static const struct {
+    const char *type;
+    fact_op fn;
+} table[] = {
+    {"Abs", op_same},
+    {"Add", op_arith},
+    {"And", op_compare},
+    {"ArgMax", op_arg},
+    {"ArgMin", op_arg},
+    {"AveragePool", op_rank_of_input},
+    {"BatchNormalization", op_same},
+    {"BiasGelu", op_same},
+    {"Cast", op_cast},
+    {"CastLike", op_same},
+    {"Ceil", op_same},
+    {"Celu", op_same},
+    {"Clip", op_same},
+    {"Concat", op_concat},
+    {"Constant", op_constant},
+    {"ConstantOfShape", op_constant_of_shape},
+    {"Conv", op_conv},
+    {"ConvTranspose", op_rank_of_input},
+    {"Cos", op_same},
+    {"CumSum", op_same_contiguous},
+    {"DequantizeLinear", op_same},
+    {"Div", op_arith},
+    {"Dropout", op_same},
+    {"Einsum", op_einsum},
+    {"Elu", op_same},
+    {"Equal", op_compare},
+    {"Erf", op_same},
+    {"Exp", op_same},
+    {"Expand", op_expand},
+    {"EyeLike", op_same_contiguous},
+    {"FastGelu", op_same},
+    {"Flatten", op_flatten},
+    {"Floor", op_same},
+    {"FusedGemm", op_fused_matmul},
+    {"FusedMatMul", op_fused_matmul},
+    {"Gather", op_gather},
+    {"GatherElements", op_gather_elements},
+    {"GatherND", op_gathernd},
+    {"Gelu", op_same},
+    {"Gemm", op_fused_matmul},
+    {"GemmFastGelu", op_matmul},
+    {"Greater", op_compare},
+    {"GreaterOrEqual", op_compare},
+    {"GroupNormalization", op_same},
+    {"HardSigmoid", op_same},
+    {"HardSwish", op_same},
+    {"Hardmax", op_same_contiguous},
+    {"Identity", op_identity},
+    {"If", op_body},
+    {"InstanceNormalization", op_same_contiguous},
+    {"IsInf", op_compare},
+    {"IsNaN", op_compare},
+    {"LayerNormalization", op_same_contiguous},
+    {"LeakyRelu", op_same},
+    {"Less", op_compare},
+    {"LessOrEqual", op_compare},
+    {"Log", op_same},
+    {"LogSoftmax", op_same_contiguous},
+    {"Loop", op_body},
+    {"LpNormalization", op_same},
+    {"MatMul", op_matmul},
+    {"Max", op_arith},
+    {"MaxPool", op_rank_of_input},
+    {"Mean", op_broadcast},
+    {"Min", op_arith},
+    {"Mish", op_same},
+    {"Mod", op_broadcast},
+    {"Mul", op_arith},
+    {"Neg", op_same},
+    {"NonZero", op_nonzero},
+    {"Not", op_compare},
+    {"OneHot", op_onehot},
+    {"Or", op_compare},
+    {"PRelu", op_same},
+    {"Pad", op_rank_of_input},
+    {"Pow", op_broadcast},
+    {"QuantizeLinear", op_same},
+    {"QuickGelu", op_same},
+    {"RMSNormalization", op_same_contiguous},
+    {"Range", op_vector},
+    {"Reciprocal", op_same},
+    {"ReduceL1", op_reduce},
+    {"ReduceL2", op_reduce},
+    {"ReduceLogSum", op_reduce},
+    {"ReduceLogSumExp", op_reduce},
+    {"ReduceMax", op_reduce},
+    {"ReduceMean", op_reduce},
+    {"ReduceMin", op_reduce},
+    {"ReduceProd", op_reduce},
+    {"ReduceSum", op_reduce},
+    {"ReduceSumSquare", op_reduce},
+    {"Relu", op_same},
+    {"Reshape", op_reshape},
+    {"Resize", op_rank_of_input},
+    {"Round", op_same},
+    {"Scan", op_body},
+    {"ScatterElements", op_same_contiguous},
+    {"ScatterND", op_same_contiguous},
+    {"Selu", op_same},
+    {"Shape", op_shape},
+    {"Sigmoid", op_same},
+    {"Sign", op_same},
+    {"SimplifiedLayerNormalization", op_same_contiguous},
+    {"Sin", op_same},
+    {"Size", op_scalar},
+    {"SkipLayerNormalization", op_same_contiguous},
+    {"SkipSimplifiedLayerNormalization", op_same_contiguous},
+    {"Slice", op_slice},
+    {"Softmax", op_same_contiguous},
+    {"Softplus", op_same},
+    {"Softsign", op_same},
+    {"Split", op_split},
+    {"Sqrt", op_same},
+    {"Squeeze", op_squeeze},
+    {"Sub", op_arith},
+    {"Sum", op_broadcast},
+    {"Swish", op_same},
+    {"Tanh", op_same},
+    {"ThresholdedRelu", op_same},
+    {"Tile", op_tile},
+    {"TopK", op_topk},
+    {"TransposeMatMul", op_fused_matmul},
+    {"Transpose", op_transpose},
+    {"Trilu", op_same_contiguous},
+    {"Unsqueeze", op_unsqueeze},
+    {"Where", op_where},
+    {"Xor", op_compare},
+    {"NonMaxSuppression", op_no_grad_unknown},
+};
+
+fact_op fact_op_of(const struct ir_op *op)
+{
+    if (op->domain.n && !str_is(op->domain, "com.microsoft"))
+        return NULL;
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+        if (str_is(op->type, table[i].type))
+            return table[i].fn;
+    return NULL;
+}
