@@ -15,7 +15,7 @@
 
 enum {
     COPY_PIECE = 256 * 1024,
-    RANGE_PIECE = 64 * 1024 * 1024, /* small enough to show progress and to be stopped */
+    RANGE_PIECE = 64 * 1024 * 1024, /* small enough to show progress */
     SYMLINKS_MAX = 40,              /* as the kernel allows in one path */
     TEMP_TRIES = 100
 };
@@ -65,11 +65,6 @@ int file_write_all(int fd, const void *bytes, size_t n)
     return 0;
 }
 
-static bool stopped(const struct file_copy *how)
-{
-    return how && how->stop && *how->stop;
-}
-
 static void progressed(const struct file_copy *how, ssize_t n)
 {
     if (how && how->progress)
@@ -81,8 +76,6 @@ static void progressed(const struct file_copy *how, ssize_t n)
 static int copy_ranges(int in, int out, const struct file_copy *how, bool *any)
 {
     for (;;) {
-        if (stopped(how))
-            return EINTR;
         ssize_t k = copy_file_range(in, NULL, out, NULL, RANGE_PIECE, 0);
         if (k < 0 && errno != EINTR)
             return errno;
@@ -100,10 +93,6 @@ static int copy_pieces(int in, int out, const struct file_copy *how)
     char *buf = malloc(COPY_PIECE);
     int err = buf ? 0 : ENOMEM;
     while (!err) {
-        if (stopped(how)) {
-            err = EINTR;
-            break;
-        }
         ssize_t k = read(in, buf, COPY_PIECE);
         if (k < 0 && errno != EINTR)
             err = errno;
@@ -125,59 +114,154 @@ int file_copy_all(int in, int out, const struct file_copy *how)
     /* Special files in /proc say 0 at once though they hold something: only reading tells. Whatever
      * copy_file_range() cannot do, plain reading and writing goes on with from where it stopped, and it is
      * reading and writing that says what is wrong. */
-    if (err == EINTR || (err == 0 && any))
-        return err;
+    if (err == 0 && any)
+        return 0;
     return copy_pieces(in, out, how);
 }
+
+/* ---- temporary files */
 
 /* A name that nobody else has chosen. */
 struct temp_name {
     char s[sizeof FILE_TEMP_PREFIX + 16 + sizeof ".tmp"];
 };
 
-/* Chooses a name in `folder`, and tells who wants to know. 0 or an errno. */
-static int choose_name(struct temp_name *n, const char *folder, const struct file_watch *watch)
+/* Chooses one, and tells who wants to know. 0 or an errno. */
+static int choose_name(struct temp_name *n, const struct file_temp *t)
 {
     uint64_t r;
     char *path;
     if (getrandom(&r, sizeof r, 0) != (ssize_t)sizeof r)
         return EIO;
     snprintf(n->s, sizeof n->s, "%s%016llx.tmp", FILE_TEMP_PREFIX, (unsigned long long)r);
-    if (!watch || !watch->temporary)
+    if (!t->watch.temporary)
         return 0;
-    if (asprintf(&path, "%s%s%s", folder, *folder && folder[strlen(folder) - 1] != '/' ? "/" : "", n->s) < 0)
+    size_t len = strlen(t->folder);
+    if (asprintf(&path, "%s%s%s", t->folder, len && t->folder[len - 1] != '/' ? "/" : "", n->s) < 0)
         return ENOMEM;
-    watch->temporary(watch->ctx, path);
+    t->watch.temporary(t->watch.ctx, path);
     free(path);
     return 0;
 }
 
-void file_temp_gone(const struct file_watch *watch)
+static void gone(struct file_temp *t)
 {
-    if (watch && watch->temporary)
-        watch->temporary(watch->ctx, NULL);
+    free(t->name);
+    t->name = NULL;
+    if (t->watch.temporary)
+        t->watch.temporary(t->watch.ctx, NULL);
 }
 
-int file_temp(int *fd, char **name, int dir, const char *folder, mode_t mode, const struct file_watch *watch)
+/* The name of a descriptor, from which a file without a name can be linked. */
+struct fd_link {
+    char s[32];
+};
+
+static struct fd_link fd_link(int fd)
+{
+    struct fd_link l;
+    snprintf(l.s, sizeof l.s, "/proc/self/fd/%d", fd);
+    return l;
+}
+
+/* A file without a name, if that is possible here and it can be given one later. */
+static bool open_nameless(struct file_temp *t, mode_t mode)
+{
+    struct stat st;
+    t->fd = openat(t->dir, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, mode);
+    if (t->fd < 0)
+        return false;
+    if (lstat(fd_link(t->fd).s, &st) == 0)
+        return true;
+    close_quietly(&t->fd);
+    return false;
+}
+
+/* Makes a file with a fresh name (fd < 0), or gives one to the file that has none. */
+static int make_name(struct file_temp *t, mode_t mode)
 {
     struct temp_name n;
+    bool link = t->fd >= 0;
     int err = EEXIST;
-    *name = NULL;
     for (int i = 0; i < TEMP_TRIES && err == EEXIST; i++) {
-        err = choose_name(&n, folder, watch);
-        if (!err) {
-            *fd = openat(dir, n.s, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode);
-            err = *fd < 0 ? errno : 0;
+        err = choose_name(&n, t);
+        if (err)
+            break;
+        if (link) {
+            err = linkat(AT_FDCWD, fd_link(t->fd).s, t->dir, n.s, AT_SYMLINK_FOLLOW) == 0 ? 0 : errno;
+        } else {
+            t->fd = openat(t->dir, n.s, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode);
+            err = t->fd < 0 ? errno : 0;
         }
     }
-    if (!err && !(*name = strdup(n.s))) {
-        unlinkat(dir, n.s, 0);
-        close_quietly(fd);
+    if (!err && !(t->name = strdup(n.s))) {
+        unlinkat(t->dir, n.s, 0);
         err = ENOMEM;
     }
     if (err)
-        file_temp_gone(watch);
+        gone(t);
     return err;
+}
+
+int file_temp_open(struct file_temp *t, int dir, const char *folder, mode_t mode,
+                   const struct file_watch *watch)
+{
+    *t = (struct file_temp){.fd = -1, .dir = dir, .folder = folder};
+    if (watch)
+        t->watch = *watch;
+    return open_nameless(t, mode) ? 0 : make_name(t, mode);
+}
+
+/* Not over a file that is there. File systems that cannot tell the kernel so get the second best. */
+static int rename_new(struct file_temp *t, const char *name)
+{
+    struct stat st;
+    if (renameat2(t->dir, t->name, t->dir, name, RENAME_NOREPLACE) == 0)
+        return 0;
+    if (errno != EINVAL && errno != ENOSYS)
+        return errno;
+    if (fstatat(t->dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0)
+        return EEXIST;
+    return renameat(t->dir, t->name, t->dir, name) == 0 ? 0 : errno;
+}
+
+int file_temp_publish(struct file_temp *t, const char *name, bool replace)
+{
+    int err = 0;
+    if (!t->name) {
+        /* One call where nothing is to be replaced: so that even who is killed here leaves nothing behind. */
+        if (linkat(AT_FDCWD, fd_link(t->fd).s, t->dir, name, AT_SYMLINK_FOLLOW) == 0)
+            return 0;
+        err = errno == EEXIST && replace ? make_name(t, 0) : errno;
+    } else {
+        /* Network file systems report a full disk only here. */
+        int fd = t->fd;
+        t->fd = -1;
+        err = close(fd) == 0 ? 0 : errno;
+    }
+    if (!err && replace)
+        err = renameat(t->dir, t->name, t->dir, name) == 0 ? 0 : errno;
+    else if (!err)
+        err = rename_new(t, name);
+    if (!err)
+        gone(t);
+    return err;
+}
+
+void file_temp_close(struct file_temp *t)
+{
+    close_quietly(&t->fd);
+    if (t->name) {
+        unlinkat(t->dir, t->name, 0);
+        gone(t);
+    }
+}
+
+int file_flush(int fd)
+{
+    if (fsync(fd) == 0 || errno == EINVAL || errno == EROFS || errno == ENOTSUP || errno == EBADF)
+        return 0;
+    return errno;
 }
 
 /* ---- input */
@@ -191,17 +275,14 @@ static const char *temp_dir(void)
 /* A file that goes away when it is closed. */
 static int open_unlinked(int *fd, const char *dir)
 {
-    *fd = open(dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-    if (*fd >= 0)
-        return 0;
+    struct file_temp t;
     int at = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (at < 0)
         return errno;
-    char *name;
-    int err = file_temp(fd, &name, at, dir, 0600, NULL);
-    if (!err)
-        unlinkat(at, name, 0);
-    free(name);
+    int err = file_temp_open(&t, at, dir, 0600, NULL);
+    if (!err && (*fd = fcntl(t.fd, F_DUPFD_CLOEXEC, 0)) < 0)
+        err = errno;
+    file_temp_close(&t);
     close_quietly(&at);
     return err;
 }
@@ -397,28 +478,8 @@ static int open_through(struct file_out *o, const char *target, int own)
     return o->fd < 0 ? errno : 0;
 }
 
-/* The name of a descriptor, from which a file without a name can be linked. */
-static void fd_link(char out[32], int fd)
-{
-    snprintf(out, 32, "/proc/self/fd/%d", fd);
-}
-
-/* A file without a name, if that is possible here and it can be given one later. */
-static bool open_nameless(struct file_out *o, mode_t mode)
-{
-    char link[32];
-    struct stat st;
-    o->fd = openat(o->dir, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, mode);
-    if (o->fd < 0)
-        return false;
-    fd_link(link, o->fd);
-    if (lstat(link, &st) == 0)
-        return true;
-    close_quietly(&o->fd);
-    return false;
-}
-
-static int open_target(struct file_out *o, const char *target, const struct stat *st)
+static int open_target(struct file_out *o, const char *target, const struct stat *st,
+                       const struct file_watch *watch)
 {
     size_t n = dir_len(target);
     o->folder = n ? strndup(target, n) : strdup(".");
@@ -442,17 +503,15 @@ static int open_target(struct file_out *o, const char *target, const struct stat
         o->gid = st->st_gid;
         mode = 0600; /* nobody may read it meanwhile who could not read the old file */
     }
-    if (open_nameless(o, mode))
-        return 0;
-    return file_temp(&o->fd, &o->temp, o->dir, o->folder, mode, &o->watch);
+    int err = file_temp_open(&o->temp, o->dir, o->folder, mode, watch);
+    o->fd = o->temp.fd;
+    return err;
 }
 
 int file_out_open(struct file_out *o, const char *path, bool no_sync, const struct file_watch *watch,
                   struct diag *d)
 {
-    *o = (struct file_out){.fd = -1, .dir = -1, .no_sync = no_sync, .path = strdup(path)};
-    if (watch)
-        o->watch = *watch;
+    *o = (struct file_out){.fd = -1, .dir = -1, .no_sync = no_sync, .temp = {.fd = -1}, .path = strdup(path)};
     struct stat st = {0};
     char *target = NULL;
     int own = -1;
@@ -462,7 +521,7 @@ int file_out_open(struct file_out *o, const char *path, bool no_sync, const stru
     else if (!err && (own >= 0 || (st.st_mode && !S_ISREG(st.st_mode))))
         err = open_through(o, target, own);
     else if (!err)
-        err = open_target(o, target, &st);
+        err = open_target(o, target, &st, watch);
     free(target);
     if (!err)
         return 0;
@@ -488,77 +547,22 @@ static int keep_owner_and_mode(const struct file_out *o)
     return fchmod(o->fd, mode) == 0 ? 0 : errno;
 }
 
-/* Gives a nameless file a temporary name. */
-static int name_it(struct file_out *o)
-{
-    char link[32];
-    struct temp_name n;
-    int err = EEXIST;
-    fd_link(link, o->fd);
-    for (int i = 0; i < TEMP_TRIES && err == EEXIST; i++) {
-        err = choose_name(&n, o->folder, &o->watch);
-        if (!err)
-            err = linkat(AT_FDCWD, link, o->dir, n.s, AT_SYMLINK_FOLLOW) == 0 ? 0 : errno;
-    }
-    if (!err && !(o->temp = strdup(n.s))) {
-        unlinkat(o->dir, n.s, 0);
-        err = ENOMEM;
-    }
-    if (err)
-        file_temp_gone(&o->watch);
-    return err;
-}
-
-/* Puts the file in its place. 0 or an errno. */
-static int publish(struct file_out *o)
-{
-    if (!o->temp) {
-        char link[32];
-        fd_link(link, o->fd);
-        if (!o->exists && linkat(AT_FDCWD, link, o->dir, o->name, AT_SYMLINK_FOLLOW) == 0)
-            return 0;
-        int err = name_it(o);
-        if (err)
-            return err;
-    } else {
-        /* Network file systems report a full disk only here. */
-        int fd = o->fd;
-        o->fd = -1;
-        if (close(fd) != 0)
-            return errno;
-    }
-    if (renameat(o->dir, o->temp, o->dir, o->name) != 0)
-        return errno;
-    free(o->temp);
-    o->temp = NULL;
-    file_temp_gone(&o->watch);
-    return 0;
-}
-
-/* Flushes; what cannot be flushed (a pipe, some directories) need not be. */
-static int flush(int fd)
-{
-    if (fsync(fd) == 0 || errno == EINVAL || errno == EROFS || errno == ENOTSUP || errno == EBADF)
-        return 0;
-    return errno;
-}
-
 int file_out_commit(struct file_out *o, struct diag *d)
 {
     int err = 0;
     if (o->exists)
         err = keep_owner_and_mode(o);
     if (!err && !o->no_sync)
-        err = flush(o->fd);
-    if (!err && !o->through)
-        err = publish(o);
-    if (!err && !o->no_sync && o->dir >= 0)
-        err = flush(o->dir);
-    if (!err && o->fd >= 0) {
+        err = file_flush(o->fd);
+    if (!err && o->through) {
         int fd = o->fd;
         o->fd = -1;
         err = close(fd) == 0 ? 0 : errno;
+    } else if (!err) {
+        err = file_temp_publish(&o->temp, o->name, true);
     }
+    if (!err && !o->no_sync && !o->through)
+        err = file_flush(o->dir);
     int rc = err ? fail(d, err, "write", o->path) : 0;
     file_out_abort(o);
     return rc;
@@ -566,15 +570,12 @@ int file_out_commit(struct file_out *o, struct diag *d)
 
 void file_out_abort(struct file_out *o)
 {
-    close_quietly(&o->fd);
-    if (o->temp) {
-        unlinkat(o->dir, o->temp, 0);
-        file_temp_gone(&o->watch);
-    }
+    if (o->through)
+        close_quietly(&o->fd);
+    file_temp_close(&o->temp);
     close_quietly(&o->dir);
     free(o->path);
     free(o->folder);
     free(o->name);
-    free(o->temp);
-    *o = (struct file_out){.fd = -1, .dir = -1};
+    *o = (struct file_out){.fd = -1, .dir = -1, .temp = {.fd = -1}};
 }

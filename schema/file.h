@@ -11,7 +11,6 @@
 
 #include "ir/diag.h"
 
-#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -52,20 +51,39 @@ struct file_watch {
     void *ctx;
 };
 
+/* A file on its way: without a name where the file system can do that, else with a temporary one. */
+struct file_temp {
+    int fd;             /* to be written to */
+    int dir;            /* where it is to be; borrowed */
+    const char *folder; /* the path of that; borrowed */
+    char *name;         /* its temporary name there, NULL while it has none */
+    struct file_watch watch;
+};
+
+/* Makes an empty file in a directory. `watch` may be NULL. 0, or an errno. */
+int file_temp_open(struct file_temp *t, int dir, const char *folder, mode_t mode,
+                   const struct file_watch *watch);
+/* Gives it its name; `replace`: in place of the file that has it (else that is EEXIST). 0, or an errno. */
+int file_temp_publish(struct file_temp *t, const char *name, bool replace);
+/* Closes it, and removes it if it was not published. */
+void file_temp_close(struct file_temp *t);
+
+/* Flushes to disk; what cannot be flushed (a pipe, some directories) need not be. 0, or an errno. */
+int file_flush(int fd);
+
 struct file_out {
     int fd;       /* to be written to */
     char *path;   /* as given, for messages */
-    int dir;      /* directory of the target; -1 when written through */
+    bool through; /* not a regular file: nothing below is used */
+    bool no_sync; /* nothing is flushed to disk */
+    int dir;      /* directory of the target */
     char *folder; /* its path */
     char *name;   /* the target in it */
-    char *temp;   /* the temporary file in it; NULL while it has no name */
-    bool through; /* not a regular file: no temporary file, no rename */
-    bool no_sync; /* nothing is flushed to disk */
-    bool exists;  /* a regular file is being replaced; then these are its own: */
+    struct file_temp temp;
+    bool exists; /* a regular file is being replaced; then these are its own: */
     mode_t mode;
     uid_t uid;
     gid_t gid;
-    struct file_watch watch;
 };
 
 /* Opens an output. A symlink stays: what it points to is replaced, or created. An existing file that we may
@@ -85,21 +103,13 @@ void file_out_abort(struct file_out *o);
 struct file_copy {
     void (*progress)(void *ctx, uint64_t bytes); /* after each piece, with its size; may be NULL */
     void *ctx;
-    const volatile sig_atomic_t *stop; /* set: give up; may be NULL */
 };
 
 /* Copies from the descriptors' positions to the end of `in`; copy_file_range() where the kernel can, which
- * shares blocks where the file system can. 0, or an errno (EINTR when told to stop). `how` may be NULL. */
+ * shares blocks where the file system can. 0, or an errno. `how` may be NULL. */
 int file_copy_all(int in, int out, const struct file_copy *how);
 
 /* Writes n bytes, however many calls it takes. 0, or an errno. */
 int file_write_all(int fd, const void *bytes, size_t n);
-
-/* Creates an empty file with a fresh name in a directory, whose path is `folder`: *fd and *name (to be
- * freed). 0, or an errno. */
-int file_temp(int *fd, char **name, int dir, const char *folder, mode_t mode, const struct file_watch *watch);
-
-/* Tells `watch` (which may be NULL) that there is no temporary file any more. */
-void file_temp_gone(const struct file_watch *watch);
 
 #endif

@@ -28,8 +28,6 @@ static int fail(const struct sink_fd *s, int err)
 {
     if (err == EFAULT)
         return diag_error(s->d, IR_EIO, "the input was truncated while it was read");
-    if (err == ECANCELED)
-        return diag_error(s->d, IR_EIO, "writing %s was interrupted", s->name);
     return diag_error(s->d, IR_EIO, "cannot write %s: %s", s->name, strerror(err));
 }
 
@@ -71,8 +69,6 @@ static int write_pending(struct sink_fd *s)
     struct iovec *v = s->iov;
     size_t left = s->n_iov;
     while (left) {
-        if (s->stop && *s->stop)
-            return fail(s, ECANCELED);
         ssize_t k = writev(s->fd, v, (int)left);
         if (k >= 0) {
             drop_written(&v, &left, (size_t)k);
@@ -149,7 +145,7 @@ static uint64_t clone_blocks(struct sink_fd *s, uint64_t src, uint64_t n)
 static uint64_t copy_remote(struct sink_fd *s, uint64_t src, uint64_t n)
 {
     uint64_t done = 0;
-    while (done < n && !(s->stop && *s->stop)) {
+    while (done < n) {
         loff_t from = (loff_t)(src + done), to = (loff_t)(s->at + done);
         size_t want = n - done < (1u << 30) ? (size_t)(n - done) : (1u << 30);
         ssize_t k = copy_file_range(s->source, &from, s->fd, &to, want, 0);

@@ -4,7 +4,6 @@
 
 #include "ir/diag.h"
 
-#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -40,10 +39,9 @@ struct sink_fd {
     int fd;
     const char *name; /* for messages; borrowed */
     struct diag *d;
-    int source;                        /* descriptor of the source, -1: there is none, or no sharing */
-    bool share, remote;                /* runs may be cloned; copied by the file server */
-    bool flush_early;                  /* start writing to disk at once, for who will wait for it */
-    const volatile sig_atomic_t *stop; /* set: give up; may be NULL */
+    int source;         /* descriptor of the source, -1: there is none, or no sharing */
+    bool share, remote; /* runs may be cloned; copied by the file server */
+    bool flush_early;   /* start writing to disk at once, for who will wait for it */
     void (*progress)(void *ctx, uint64_t done, uint64_t total); /* may be NULL */
     void *progress_ctx;
     uint64_t done;     /* bytes written */

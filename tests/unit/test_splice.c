@@ -373,24 +373,6 @@ Test(splice, descriptor_sink_reports_a_full_disk)
     diag_free(&d);
 }
 
-Test(splice, descriptor_sink_stops_when_told)
-{
-    struct diag d;
-    struct sink_fd s;
-    volatile sig_atomic_t stop = 1;
-    diag_init(&d);
-    int fd = temp();
-    cr_assert_eq(sink_fd_init(&s, fd, "out.onnx", -1, &d), 0);
-    s.stop = &stop;
-    cr_assert_eq(sink_put(&s.sink, "x", 1, SINK_NEW), 0);
-    cr_assert_eq(s.sink.finish(&s.sink), IR_EIO);
-    cr_assert_str_eq(d.items[0].message, "writing out.onnx was interrupted");
-    cr_assert_eq(lseek(fd, 0, SEEK_END), 0);
-    sink_fd_free(&s);
-    close(fd);
-    diag_free(&d);
-}
-
 static void count(void *ctx, uint64_t done, uint64_t total)
 {
     uint64_t *last = ctx;
