@@ -287,6 +287,8 @@ int onnx_read_node(struct onnx_reader *r, struct str body, uint32_t seg)
     struct wire_field f;
     struct ir_op op = {0};
     int rc = new_node(r, body, seg), step = 0;
+    if (rc)
+        return rc;
     while (rc == 0 && (step = wire_next(&w, &f)) == 1)
         if (f.type == WIRE_LEN)
             rc = node_field(r, &op, &f);

@@ -16,6 +16,16 @@ static inline void pb_names(struct pb *p, unsigned field, const char *names)
     }
 }
 
+/* Moves what is in `part` behind what is in `to` once it is worth a copy, or when told: many small appends to
+ * one large buffer would copy it each time. */
+static inline void pb_move(struct pb *to, struct pb *part, bool now)
+{
+    if (!now && part->n < 65536)
+        return;
+    pb_raw(to, part->b, part->n);
+    pb_free(part);
+}
+
 /* A NodeProto named like its first output; attributes are added by the caller. */
 static inline struct pb make_node(const char *op, const char *in, const char *out)
 {
