@@ -586,7 +586,8 @@ bool aten_misleads(const struct ir_model *m, uint32_t node)
     for (uint32_t i = 0; i < 2; i++) {
         bool transposed = false;
         uint32_t p = parameter(m, ir_node_input(m, n, i), &transposed);
-        if (p != IR_NONE && m->values[p].shape != IR_SHAPE_UNKNOWN && ir_shape_of(m, p)->rank == 2)
+        if (p != IR_NONE && m->values[p].shape != IR_SHAPE_UNKNOWN && ir_shape_of(m, p)->rank == 2 &&
+            m->layouts && m->layouts[p].requires_grad)
             return true;
     }
     return false;

@@ -34,7 +34,8 @@ int aten_lower(struct ir_model *m, uint32_t node, struct aten_mm out[ATEN_MM_MAX
 bool aten_hides(const struct ir_model *m, uint32_t node);
 
 /* Where the model was traced without grad and already broken up (m->decomposed): would training have run an
- * mm where this node is a bmm? Such a node multiplies by an expanded rank-2 parameter. */
+ * mm where this node is a bmm? Such a node multiplies by an expanded rank-2
+ * parameter that is trained. */
 bool aten_misleads(const struct ir_model *m, uint32_t node);
 
 #endif

@@ -115,17 +115,18 @@ struct pass {
     int (*run)(struct state *s);
 };
 
-int pass_walk(struct state *s);    /* steps and facts */
-int pass_scope(struct state *s);   /* each step's scope */
-int pass_mm(struct state *s);      /* which steps are mms, and their rhs shapes */
-int pass_modules(struct state *s); /* the modules that the file tells of */
-int pass_linear(struct state *s);  /* modules, FQNs, Linears */
-int pass_order(struct state *s);   /* execution order where a tool lost it */
-int pass_block(struct state *s);   /* blocks and calls */
-int pass_forced(struct state *s);  /* forced sets */
-int pass_policy(struct state *s);  /* the alternation, rows */
-int pass_summary(struct state *s); /* Linears and counts */
-int pass_regions(struct state *s); /* checkpoint regions and what crosses them */
+int pass_walk(struct state *s);       /* steps and facts */
+int pass_scope(struct state *s);      /* each step's scope */
+int pass_mm(struct state *s);         /* which steps are mms, and their rhs shapes */
+int pass_modules(struct state *s);    /* the modules that the file tells of */
+int pass_linear(struct state *s);     /* modules, FQNs, Linears */
+int pass_order(struct state *s);      /* execution order where a tool lost it */
+int pass_block(struct state *s);      /* blocks and calls */
+int pass_forced(struct state *s);     /* forced sets */
+int pass_policy(struct state *s);     /* the alternation, rows */
+int pass_summary(struct state *s);    /* Linears and counts */
+int pass_specialize(struct state *s); /* copies of functions, one for each way they decide */
+int pass_regions(struct state *s);    /* checkpoint regions and what crosses them */
 
 /* Step i of the execution order. */
 static inline uint32_t state_step(const struct state *s, uint32_t i)

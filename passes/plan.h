@@ -4,6 +4,7 @@
 #define SACTAG_PASSES_PLAN_H
 
 #include "ir/annot.h"
+#include "ir/clone.h"
 #include "ir/ir.h"
 
 enum policy { POLICY_NONE, POLICY_SAVE, POLICY_RECOMPUTE };
@@ -91,6 +92,7 @@ struct plan {
     uint32_t n_evidence[6];
     uint32_t n_varies;             /* rows that another run of their node contradicts */
     struct str varies_why;         /* names two runs that disagree, when n_varies > 0 */
+    struct clones clones;          /* --specialize: what makes the runs agree; empty when they do */
     const char *blocks_how;        /* "given", "auto", "whole" */
     struct policy_options options; /* what it was made with; text copied into the arena */
     struct arena arena;
