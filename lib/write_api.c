@@ -1,0 +1,124 @@
+/* Writing functions of the public API: checks of what was asked for, then lib/save.h. */
+#include "lib/model.h"
+#include "lib/save.h"
+
+#include <string.h>
+
+void sactag_write_options_init(struct sactag_write_options *w)
+{
+    memset(w, 0, sizeof *w);
+}
+
+static int check(const struct sactag_write_options *w, struct diag *d)
+{
+    if ((unsigned)w->carrier > SACTAG_CARRIER_POPART)
+        return diag_error(d, IR_EUSAGE, "carrier: %d is not a choice", (int)w->carrier);
+    if ((unsigned)w->tag > SACTAG_TAG_ALL)
+        return diag_error(d, IR_EUSAGE, "tag: %d is not a choice", (int)w->tag);
+    if ((unsigned)w->external > SACTAG_EXTERNAL_KEEP)
+        return diag_error(d, IR_EUSAGE, "external: %d is not a choice", (int)w->external);
+    if (w->set_ir_version < 0)
+        return diag_error(d, IR_EUSAGE, "set_ir_version: expected 0 or more but found %lld",
+                          (long long)w->set_ir_version);
+    return 0;
+}
+
+/* What all writing functions begin with. `w` may be NULL: then `defaults`, which is filled here, is taken. */
+static int begin(struct save *s, sactag_model *m, const sactag_plan *p, const struct sactag_write_options *w,
+                 struct sactag_write_options *defaults, sactag_diag *d)
+{
+    struct diag *diag = model_reports_to(m, d);
+
+    sactag_write_options_init(defaults);
+    *s = (struct save){
+        .m = &m->ir,
+        .file = m->file.bytes ? &m->file : NULL,
+        .plan = p ? p->plan : NULL,
+        .options = w ? w : defaults,
+    };
+    if (p && p->model != m)
+        return diag_error(diag, IR_EUSAGE, "the plan was made for another model");
+    if (p && p->from_tags)
+        return diag_error(diag, IR_EUSAGE, "what tags say is no plan to tag by: decide again");
+    return check(s->options, diag);
+}
+
+static int end(sactag_model *m, int e)
+{
+    m->ir.diag = NULL;
+    return e;
+}
+
+static int to_file(sactag_model *m, const sactag_plan *p, const char *path,
+                   const struct sactag_write_options *w, sactag_diag *d)
+{
+    struct sactag_write_options defaults;
+    struct save s;
+    int e = begin(&s, m, p, w, &defaults, d);
+
+    return end(m, e ? e : save_file(&s, path, m->ir.diag));
+}
+
+static int to_fd(sactag_model *m, const sactag_plan *p, int fd, const struct sactag_write_options *w,
+                 sactag_diag *d)
+{
+    struct sactag_write_options defaults;
+    struct save s;
+    int e = begin(&s, m, p, w, &defaults, d);
+
+    return end(m, e ? e : save_fd(&s, fd, m->ir.diag));
+}
+
+static int to_buffer(sactag_model *m, const sactag_plan *p, void **bytes, size_t *n,
+                     const struct sactag_write_options *w, sactag_diag *d)
+{
+    struct sactag_write_options defaults;
+    struct save s;
+    int e = begin(&s, m, p, w, &defaults, d);
+
+    *bytes = NULL;
+    *n = 0;
+    return end(m, e ? e : save_buffer(&s, bytes, n, m->ir.diag));
+}
+
+int sactag_tag_file(sactag_model *m, const sactag_plan *p, const char *path,
+                    const struct sactag_write_options *w, sactag_diag *d)
+{
+    return to_file(m, p, path, w, d);
+}
+
+int sactag_tag_fd(sactag_model *m, const sactag_plan *p, int fd, const struct sactag_write_options *w,
+                  sactag_diag *d)
+{
+    return to_fd(m, p, fd, w, d);
+}
+
+int sactag_tag_buffer(sactag_model *m, const sactag_plan *p, void **bytes, size_t *n,
+                      const struct sactag_write_options *w, sactag_diag *d)
+{
+    return to_buffer(m, p, bytes, n, w, d);
+}
+
+int sactag_strip_file(sactag_model *m, const char *path, const struct sactag_write_options *w, sactag_diag *d)
+{
+    return to_file(m, NULL, path, w, d);
+}
+
+int sactag_strip_fd(sactag_model *m, int fd, const struct sactag_write_options *w, sactag_diag *d)
+{
+    return to_fd(m, NULL, fd, w, d);
+}
+
+int sactag_strip_buffer(sactag_model *m, void **bytes, size_t *n, const struct sactag_write_options *w,
+                        sactag_diag *d)
+{
+    return to_buffer(m, NULL, bytes, n, w, d);
+}
+
+int sactag_digest(sactag_model *m, char out[33], sactag_diag *d)
+{
+    struct diag *diag = model_reports_to(m, d);
+
+    out[0] = '\0';
+    return end(m, tag_digest(&m->ir, out, diag));
+}
