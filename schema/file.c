@@ -471,6 +471,21 @@ static int resolve(char **target, struct stat *st, int *fd, const char *path)
     return err;
 }
 
+static bool is_stream(const struct stat *st, int own)
+{
+    return own >= 0 || (st->st_mode && !S_ISREG(st->st_mode) && !S_ISDIR(st->st_mode));
+}
+
+bool file_out_through(const char *path)
+{
+    struct stat st;
+    char *target;
+    int own;
+    bool through = resolve(&target, &st, &own, path) == 0 && is_stream(&st, own);
+    free(target);
+    return through;
+}
+
 static int open_through(struct file_out *o, const char *target, int own)
 {
     o->through = true;
@@ -518,7 +533,7 @@ int file_out_open(struct file_out *o, const char *path, bool no_sync, const stru
     int err = o->path ? resolve(&target, &st, &own, path) : ENOMEM;
     if (!err && own < 0 && S_ISDIR(st.st_mode))
         err = EISDIR;
-    else if (!err && (own >= 0 || (st.st_mode && !S_ISREG(st.st_mode))))
+    else if (!err && is_stream(&st, own))
         err = open_through(o, target, own);
     else if (!err)
         err = open_target(o, target, &st, watch);

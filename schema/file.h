@@ -91,6 +91,9 @@ struct file_out {
 int file_out_open(struct file_out *o, const char *path, bool no_sync, const struct file_watch *watch,
                   struct diag *d);
 
+/* Would it be written through: is there something at `path` that is neither a regular file nor a folder? */
+bool file_out_through(const char *path);
+
 /* Flushes and puts the file in its place, with the mode and owner of the file it replaces (as far as we may)
  * or by the umask. Closes it; on failure as file_out_abort() does. */
 int file_out_commit(struct file_out *o, struct diag *d);

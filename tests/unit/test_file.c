@@ -407,6 +407,23 @@ Test(file, devices_are_written_through)
     diag_free(&d);
 }
 
+Test(file, tells_what_will_be_written_through)
+{
+    struct box b;
+    box_open(&b);
+    put(in(&b, "regular"), "");
+    cr_expect(!file_out_through(b.path));
+    cr_expect(!file_out_through(b.dir));
+    cr_expect(!file_out_through(in(&b, "none")));
+    cr_expect(!file_out_through(in(&b, "none/none")));
+    cr_expect(file_out_through("/dev/null"));
+    cr_expect(file_out_through("/dev/stdout"));
+    cr_expect(file_out_through("/dev/fd/7"));
+    cr_assert_eq(symlink("/dev/null", in(&b, "link")), 0);
+    cr_expect(file_out_through(b.path));
+    box_close(&b);
+}
+
 /* What was written before us through the same descriptor stays. */
 Test(file, a_descriptor_by_name_goes_on_where_it_stands)
 {
