@@ -7,15 +7,18 @@ static bool starts(const uint8_t *b, uint64_t n, uint64_t at, struct str magic)
     return n >= at + magic.n && memcmp(b + at, magic.s, magic.n) == 0;
 }
 
-/* Printable ASCII or UTF-8, as far as a glance tells. */
+/* Valid UTF-8 without control bytes, as far as a sample tells: all that str_escape() escapes is white space
+ * and backslashes. */
 static bool looks_like_text(const uint8_t *b, uint64_t n)
 {
-    if (n > TEXT_SAMPLE)
-        n = TEXT_SAMPLE;
-    for (uint64_t i = 0; i < n; i++)
-        if (b[i] == 0x7f || (b[i] < 0x20 && b[i] != '\n' && b[i] != '\r' && b[i] != '\t'))
-            return false;
-    return n > 0;
+    struct str s = {(const char *)b, (size_t)(n < TEXT_SAMPLE ? n : TEXT_SAMPLE)};
+    if (n > s.n)
+        while (s.n && (b[s.n] & 0xc0) == 0x80) /* not through a character */
+            s.n--;
+    size_t want = s.n;
+    for (size_t i = 0; i < s.n; i++)
+        want += b[i] == '\n' || b[i] == '\t' || b[i] == '\\' ? 1 : b[i] == '\r' ? 3 : 0;
+    return s.n && str_escape(NULL, 0, s) == want;
 }
 
 /* An 8-byte header length, then a JSON object of that length. */

@@ -20,7 +20,7 @@ static inline void pb_names(struct pb *p, unsigned field, const char *names)
  * one large buffer would copy it each time. */
 static inline void pb_move(struct pb *to, struct pb *part, bool now)
 {
-    if (!now && part->n < 65536)
+    if (!now && part->n < 8192)
         return;
     pb_raw(to, part->b, part->n);
     pb_free(part);

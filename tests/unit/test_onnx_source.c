@@ -1,0 +1,390 @@
+#include "schema/onnx_read.h"
+
+#include "tests/unit/onnx_build.h"
+
+#include <stdio.h>
+
+/* A model of one node with this attribute. */
+static void read_attr(struct reading *r, struct pb attr)
+{
+    struct pb n = make_node("Op", "", "y"), g = {0};
+    pb_sub(&n, 5, attr);
+    pb_sub(&g, 1, n);
+    read_graph(r, g);
+}
+
+/* Reads it, looks for attribute "a", and frees; text is copied to `s`. */
+static struct ir_attr one_attr(struct pb attr, char s[64])
+{
+    struct reading r;
+    struct ir_attr a;
+    pb_text(&attr, 1, "a");
+    read_attr(&r, attr);
+    cr_assert_eq(r.m.source->attr(&r.m, 0, "a", &a), 1, "%s", reading_message(&r));
+    if (s) {
+        cr_assert_lt(a.s.n, 64);
+        memcpy(s, a.s.s ? a.s.s : "", a.s.n);
+        s[a.s.n] = '\0';
+    }
+    reading_free(&r);
+    a.s.s = NULL;
+    return a;
+}
+
+Test(onnx_source, scalars_and_text)
+{
+    struct pb p = {0};
+    char s[64];
+    pb_int(&p, 3, (uint64_t)-7);
+    pb_int(&p, 20, 2);
+    struct ir_attr a = one_attr(p, NULL);
+    cr_assert(a.kind == IR_ATTR_INT && a.i == -7);
+    p = (struct pb){0};
+    pb_raw(&p, "\x15\0\0\xc0\x3f", 5); /* 1.5f */
+    pb_int(&p, 20, 1);
+    a = one_attr(p, NULL);
+    cr_assert(a.kind == IR_ATTR_FLOAT && a.f == 1.5);
+    p = (struct pb){0};
+    pb_bytes(&p, 4, "x\0y", 3);
+    pb_int(&p, 20, 3);
+    a = one_attr(p, s);
+    cr_assert(a.kind == IR_ATTR_STR && a.s.n == 3);
+    cr_assert_arr_eq(s, "x\0y", 3);
+}
+
+Test(onnx_source, the_type_says_which_field_counts)
+{
+    struct pb p = {0};
+    pb_int(&p, 3, 5);
+    pb_raw(&p, "\x15\0\0\xc0\x3f", 5);
+    pb_int(&p, 20, 1);
+    cr_assert_eq(one_attr(p, NULL).kind, IR_ATTR_FLOAT);
+    p = (struct pb){0};
+    pb_int(&p, 20, 2); /* type INT without i: 0 */
+    struct ir_attr a = one_attr(p, NULL);
+    cr_assert(a.kind == IR_ATTR_INT && a.i == 0);
+    p = (struct pb){0};
+    pb_int(&p, 3, 5);
+    pb_int(&p, 20, 6); /* FLOATS */
+    cr_assert_eq(one_attr(p, NULL).kind, IR_ATTR_OTHER);
+}
+
+Test(onnx_source, without_type_the_field_that_is_there)
+{
+    struct {
+        unsigned field;
+        enum ir_attr_kind kind;
+    } cases[] = {{4, IR_ATTR_STR},   {5, IR_ATTR_TENSOR}, {6, IR_ATTR_GRAPH},
+                 {8, IR_ATTR_INTS},  {11, IR_ATTR_GRAPH}, {7, IR_ATTR_OTHER},
+                 {9, IR_ATTR_OTHER}, {14, IR_ATTR_OTHER}, {22, IR_ATTR_OTHER}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct pb p = {0};
+        pb_bytes(&p, cases[i].field, "", 0);
+        cr_assert_eq(one_attr(p, NULL).kind, cases[i].kind, "field %u", cases[i].field);
+    }
+    struct pb p = {0};
+    pb_int(&p, 3, 5);
+    cr_assert_eq(one_attr(p, NULL).kind, IR_ATTR_INT);
+    cr_assert_eq(one_attr((struct pb){0}, NULL).kind, IR_ATTR_OTHER);
+}
+
+Test(onnx_source, references_to_a_functions_attribute)
+{
+    struct pb p = {0};
+    char s[64];
+    pb_int(&p, 3, 5);
+    pb_int(&p, 20, 2);
+    pb_text(&p, 21, "alpha");
+    struct ir_attr a = one_attr(p, s);
+    cr_assert_eq(a.kind, IR_ATTR_REF);
+    cr_assert_str_eq(s, "alpha");
+    p = (struct pb){0};
+    pb_int(&p, 3, 5);
+    pb_text(&p, 21, "");
+    cr_assert_eq(one_attr(p, NULL).kind, IR_ATTR_INT, "an empty reference is none");
+}
+
+Test(onnx_source, integers_packed_or_not)
+{
+    struct pb p = {0};
+    pb_bytes(&p, 8, "\1\2", 2);
+    pb_int(&p, 8, (uint64_t)-1);
+    pb_bytes(&p, 8, "\x80\1", 2);
+    pb_int(&p, 20, 7);
+    struct ir_attr a = one_attr(p, NULL);
+    cr_assert(a.kind == IR_ATTR_INTS && a.ints_known && a.n_ints == 4);
+    cr_assert(a.ints[0] == 1 && a.ints[1] == 2 && a.ints[2] == -1 && a.ints[3] == 128);
+    p = (struct pb){0};
+    pb_int(&p, 20, 7);
+    a = one_attr(p, NULL);
+    cr_assert(a.ints_known && a.n_ints == 0);
+}
+
+Test(onnx_source, lists_have_a_bound)
+{
+    for (unsigned packed = 0; packed < 2; packed++) {
+        for (unsigned n = IR_INTS_MAX; n <= IR_INTS_MAX + 1; n++) {
+            struct pb p = {0}, list = {0};
+            for (unsigned i = 0; i < n; i++) {
+                if (packed)
+                    pb_varint(&list, i);
+                else
+                    pb_int(&p, 8, i);
+            }
+            if (packed)
+                pb_sub(&p, 8, list);
+            struct ir_attr a = one_attr(p, NULL);
+            cr_assert_eq(a.ints_known, n == IR_INTS_MAX);
+            if (a.ints_known)
+                cr_assert(a.n_ints == n && a.ints[n - 1] == n - 1);
+        }
+    }
+}
+
+Test(onnx_source, the_last_attribute_of_a_name_counts)
+{
+    struct reading r;
+    struct pb n = make_node("Op", "", "y"), g = {0};
+    struct ir_attr a;
+    for (unsigned i = 1; i <= 3; i++) {
+        struct pb p = {0};
+        pb_text(&p, 1, i == 3 ? "other" : "axis");
+        pb_int(&p, 3, i);
+        pb_sub(&n, 5, p);
+    }
+    pb_sub(&g, 1, n);
+    read_graph(&r, g);
+    cr_assert_eq(r.m.source->attr(&r.m, 0, "axis", &a), 1);
+    cr_assert_eq(a.i, 2);
+    cr_assert_eq(r.m.source->attr(&r.m, 0, "axi", &a), 0);
+    cr_assert_eq(r.m.source->attr(&r.m, 0, "axis2", &a), 0);
+    reading_free(&r);
+}
+
+/* ---- tensors */
+
+static struct pb tensor_attr(struct pb tensor)
+{
+    struct pb p = {0};
+    pb_sub(&p, 5, tensor);
+    pb_int(&p, 20, 4);
+    return p;
+}
+
+Test(onnx_source, tensor_headers)
+{
+    struct reading r;
+    struct ir_attr a;
+    int64_t dims[] = {3, 5};
+    struct pb p = tensor_attr(make_tensor(NULL, 1, 2, dims));
+    pb_text(&p, 1, "value");
+    read_attr(&r, p);
+    cr_assert_eq(r.m.source->attr(&r.m, 0, "value", &a), 1);
+    cr_assert_eq(a.kind, IR_ATTR_TENSOR);
+    cr_assert_eq(a.dtype, 1);
+    cr_assert_eq(r.m.shapes[a.shape].rank, 2);
+    cr_assert_eq(r.m.shapes[a.shape].dims[1], 5);
+    cr_assert(!a.ints_known, "floats are not read");
+    reading_free(&r);
+}
+
+static void elements(int dtype, unsigned list, const void *raw, size_t n_raw, const char *typed,
+                     size_t n_typed, int64_t first, int64_t second)
+{
+    int64_t dims[] = {2};
+    for (unsigned k = 0; k < 2; k++) {
+        struct pb t = make_tensor(NULL, dtype, 1, dims);
+        if (k == 0)
+            pb_bytes(&t, 9, raw, n_raw);
+        else
+            pb_bytes(&t, list, typed, n_typed);
+        struct ir_attr a = one_attr(tensor_attr(t), NULL);
+        cr_assert(a.ints_known && a.n_ints == 2, "type %d, form %u", dtype, k);
+        cr_assert_eq(a.ints[0], first, "type %d, form %u: %lld", dtype, k, (long long)a.ints[0]);
+        cr_assert_eq(a.ints[1], second, "type %d, form %u: %lld", dtype, k, (long long)a.ints[1]);
+    }
+}
+
+Test(onnx_source, elements_of_all_integer_types)
+{
+    const char *minus1 = "\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01";
+    char typed[16];
+    memcpy(typed, minus1, 10);
+    typed[10] = 2;
+    elements(7, 7, "\xff\xff\xff\xff\xff\xff\xff\xff\2\0\0\0\0\0\0\0", 16, typed, 11, -1, 2);
+    elements(6, 5, "\xff\xff\xff\xff\2\0\0\0", 8, typed, 11, -1, 2);
+    elements(5, 5, "\xff\xff\2\0", 4, typed, 11, -1, 2);
+    elements(3, 5, "\xff\2", 2, typed, 11, -1, 2);
+    elements(2, 5, "\xff\2", 2, "\xff\1\2", 3, 255, 2);
+    elements(4, 5, "\xff\xff\2\0", 4, "\xff\xff\3\2", 4, 65535, 2);
+    elements(9, 5, "\1\0", 2, "\1\0", 2, 1, 0);
+    elements(12, 11, "\xff\xff\xff\xff\2\0\0\0", 8, "\xff\xff\xff\xff\x0f\2", 6, 4294967295, 2);
+    elements(13, 11, "\1\0\0\0\0\0\0\0\2\0\0\0\0\0\0\0", 16, "\1\2", 2, 1, 2);
+}
+
+Test(onnx_source, elements_are_all_there_or_not_known)
+{
+    int64_t two[] = {2}, many[] = {IR_INTS_MAX + 1}, most[] = {IR_INTS_MAX}, zero[] = {0, 1000000},
+            huge[] = {INT64_MAX, INT64_MAX}, minus[] = {-1, -2};
+    char raw[8 * (IR_INTS_MAX + 1)] = {0};
+    struct {
+        int dtype, rank;
+        const int64_t *dims;
+        size_t n_raw;
+        bool known;
+    } cases[] = {
+        {7, 1, two, 16, true},
+        {7, 1, two, 8, false},
+        {7, 1, two, 24, false},
+        {7, 1, two, 15, false},
+        {7, 0, NULL, 8, true},
+        {7, 0, NULL, 16, false},
+        {7, 1, most, 8 * IR_INTS_MAX, true},
+        {7, 1, many, 8 * (IR_INTS_MAX + 1), false},
+        {7, 2, zero, 0, true},
+        {7, 2, huge, 8, false},
+        {7, 2, minus, 16, false},
+        {1, 1, two, 8, false},
+        {22, 1, two, 1, false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct pb t = make_tensor(NULL, cases[i].dtype, cases[i].rank, cases[i].dims);
+        pb_bytes(&t, 9, raw, cases[i].n_raw);
+        cr_assert_eq(one_attr(tensor_attr(t), NULL).ints_known, cases[i].known, "case %zu", i);
+    }
+    struct pb none = make_tensor(NULL, 7, 1, two); /* a header without data */
+    cr_assert(!one_attr(tensor_attr(none), NULL).ints_known);
+    struct pb external = make_tensor(NULL, 7, 1, two);
+    pb_bytes(&external, 9, raw, 16);
+    pb_int(&external, 14, 1);
+    cr_assert(!one_attr(tensor_attr(external), NULL).ints_known);
+    struct pb both = make_tensor(NULL, 7, 1, two);
+    pb_bytes(&both, 9, raw, 16);
+    pb_bytes(&both, 7, "\1\2", 2);
+    cr_assert(!one_attr(tensor_attr(both), NULL).ints_known, "which of them counts?");
+}
+
+Test(onnx_source, occurrences_of_a_tensor_merge)
+{
+    struct pb head = {0}, data = {0}, p = {0};
+    pb_bytes(&data, 7, "\5\6", 2);
+    pb_int(&head, 1, 3);
+    pb_int(&head, 2, 7);
+    pb_int(&head, 7, 9);
+    pb_sub(&p, 5, data);
+    pb_sub(&p, 5, head);
+    pb_int(&p, 20, 4);
+    struct ir_attr a = one_attr(p, NULL);
+    cr_assert(a.ints_known && a.n_ints == 3);
+    cr_assert(a.ints[0] == 5 && a.ints[1] == 6 && a.ints[2] == 9);
+}
+
+Test(onnx_source, elements_of_initializers)
+{
+    struct reading r;
+    struct pb g = {0}, t, sparse = {0};
+    int64_t dims[] = {2}, out[IR_INTS_MAX];
+    uint32_t n = 99;
+    t = make_tensor("shape", 7, 1, dims);
+    pb_bytes(&t, 9, "\1\0\0\0\0\0\0\0\xff\xff\xff\xff\xff\xff\xff\xff", 16);
+    pb_sub(&g, 5, t);
+    pb_sub(&g, 5, make_tensor("nothing", 7, 1, dims));
+    t = make_tensor("external", 7, 1, dims);
+    pb_int(&t, 14, 1);
+    pb_sub(&g, 5, t);
+    t = make_tensor("s", 7, 1, dims);
+    pb_bytes(&t, 7, "\1\2", 2);
+    pb_sub(&sparse, 1, t);
+    pb_sub(&g, 15, sparse);
+    t = make_tensor("float", 1, 1, dims);
+    pb_bytes(&t, 9, "abcdefgh", 8);
+    pb_sub(&g, 5, t);
+    read_graph(&r, g);
+    cr_assert_eq(r.m.source->param_ints(&r.m, 0, out, &n), 1);
+    cr_assert(n == 2 && out[0] == 1 && out[1] == -1);
+    for (uint32_t p = 1; p < 5; p++)
+        cr_assert_eq(r.m.source->param_ints(&r.m, p, out, &n), 0, "parameter %u", p);
+    reading_free(&r);
+}
+
+/* ---- metadata */
+
+Test(onnx_source, metadata_of_nodes)
+{
+    struct reading r;
+    struct pb n = make_node("Op", "", "y"), g = {0}, no_value = {0};
+    struct str s = {0};
+    pb_entry(&n, 9, "k", "first");
+    pb_entry(&n, 9, "other", "x");
+    pb_entry(&n, 9, "k", "last\n");
+    pb_text(&no_value, 1, "empty");
+    pb_sub(&n, 9, no_value);
+    pb_sub(&g, 1, n);
+    add_node(&g, "Op", "", "z");
+    read_graph(&r, g);
+    cr_assert_eq(r.m.source->meta(&r.m, 0, "k", &s), 1);
+    cr_assert(str_is(s, "last\n"));
+    cr_assert_eq(r.m.source->meta(&r.m, 0, "empty", &s), 1);
+    cr_assert_eq(s.n, 0);
+    cr_assert_eq(r.m.source->meta(&r.m, 0, "kk", &s), 0);
+    cr_assert_eq(r.m.source->meta(&r.m, 1, "k", &s), 0);
+    reading_free(&r);
+}
+
+/* What is decoded late is checked late: the message names the node. */
+Test(onnx_source, malformed_insides)
+{
+    struct reading r;
+    struct pb n = make_node("Op", "", "y"), g = {0}, a = {0}, t = {0};
+    struct ir_attr attr;
+    struct str s;
+    int64_t out[IR_INTS_MAX], dims[] = {1};
+    uint32_t count;
+    pb_text(&a, 1, "axes");
+    pb_bytes(&a, 8, "\x80", 1);
+    pb_sub(&n, 5, a);
+    pb_bytes(&n, 9, "\x0a\x7f", 2);
+    pb_sub(&g, 1, n);
+    t = make_tensor("w", 7, 1, dims);
+    pb_bytes(&t, 7, "\x80", 1);
+    pb_sub(&g, 5, t);
+    read_graph(&r, g);
+    cr_assert_eq(r.m.source->attr(&r.m, 0, "axes", &attr), IR_EINPUT);
+    cr_assert_eq(r.m.source->meta(&r.m, 0, "k", &s), IR_EINPUT);
+    cr_assert_eq(r.m.source->param_ints(&r.m, 0, out, &count), IR_EINPUT);
+    cr_assert_eq(r.d.n, 3);
+    cr_assert_not_null(strstr(r.d.items[0].message, "node 0 'y'"));
+    cr_assert_str_eq(r.d.items[0].field, "attribute");
+    cr_assert_str_eq(r.d.items[1].field, "metadata_props");
+    cr_assert_not_null(strstr(r.d.items[2].message, "initializer 'w'"));
+    for (size_t i = 0; i < 3; i++)
+        cr_assert_lt(r.d.items[i].offset, r.m.size);
+    reading_free(&r);
+}
+
+Test(onnx_source, weights_are_not_read)
+{
+    struct reading r;
+    struct ir_attr a;
+    struct pb g = {0}, n = make_node("Constant", "", "c"), p = {0}, t;
+    int64_t dims[] = {1 << 20}, out[IR_INTS_MAX];
+    uint32_t count;
+    char *data = calloc(8, 1 << 20);
+    cr_assert_not_null(data);
+    t = make_tensor(NULL, 7, 1, dims);
+    pb_bytes(&t, 9, data, (size_t)8 << 20);
+    pb_text(&p, 1, "value");
+    pb_bytes(&p, 5, t.b, t.n);
+    pb_text(&t, 8, "w");
+    pb_sub(&g, 5, t);
+    pb_sub(&n, 5, p);
+    pb_sub(&g, 1, n);
+    free(data);
+    read_graph(&r, g);
+    cr_assert_eq(r.m.n_data, 2);
+    cr_assert_eq(r.m.source->attr(&r.m, 0, "value", &a), 1);
+    cr_assert(!a.ints_known);
+    cr_assert_eq(r.m.source->param_ints(&r.m, 0, out, &count), 0);
+    cr_assert_lt(r.m.arena.total, 1 << 16);
+    reading_free(&r);
+}
