@@ -124,6 +124,11 @@ static bool outer(const struct container *c)
     return c->holds && c->plain;
 }
 
+static bool outer_suffixed(const struct container *c)
+{
+    return c->holds && c->members > 1;
+}
+
 /* Marks what lies around (or, `inwards`, inside) another candidate. */
 static void mark_nested(struct finder *f, bool (*candidate)(const struct container *), bool inwards)
 {
@@ -161,9 +166,10 @@ int auto_choose(struct auto_blocks *out, const struct str *linears, uint32_t n_l
         mark_nested(&f, composite, false);
         rc = keep(out, &f, composite);
     }
-    if (!rc && out->stems.n == 0) {
-        mark_nested(&f, outer, true);
-        rc = keep(out, &f, outer);
+    for (size_t i = 0; !rc && out->stems.n == 0 && i < 2; i++) {
+        bool (*candidate)(const struct container *) = i ? outer_suffixed : outer;
+        mark_nested(&f, candidate, true);
+        rc = keep(out, &f, candidate);
     }
     free(f.c);
     free(f.m);

@@ -91,7 +91,7 @@ static void aten_matmul(struct state *s, struct mm *mm, struct step st)
         bool biased = mm->bias.value != IR_NONE;
         mm->aten = biased && (matrix || dense) ? ATEN_ADDMM : ATEN_MM;
         if (biased && !matrix && (!dense || a.guessed))
-            mm->assumption = dense ? "assumed-contiguous" : "assumed-noncontiguous";
+            mm->aten_assumption = dense ? "assumed-contiguous" : "assumed-noncontiguous";
         if (!biased && !matrix && lhs_known && !dense && !b.grad)
             mm->aten = ATEN_OTHER; /* not worth a copy: runs as bmm */
     } else if (lhs_known && x->rank == 2 && y->rank >= 3 && a.grad) {

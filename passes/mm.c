@@ -103,7 +103,7 @@ static int add_aten(struct state *s, uint32_t step)
         mm->aten_rhs = (struct mm_shape){a->k, a->n};
         mm->rhs = (struct mm_shape){a->literal_k, a->literal_n};
         mm->literal = a->matrix;
-        mm->assumption = a->assumed ? "assumed-contiguous" : NULL;
+        mm->aten_assumption = a->assumed ? "assumed-contiguous" : NULL;
         mm->transposed = a->transposed;
         if (a->weight != IR_NONE)
             mm->weight = (struct use){FRAME_MAIN, a->weight};
@@ -208,6 +208,7 @@ int pass_mm(struct state *s)
             lower_mm(s, mm);
         }
         mm->counted = s->o->rule == MM_TORCH ? mm->aten == ATEN_MM : mm->literal;
+        mm->assumption = s->o->rule == MM_TORCH ? mm->aten_assumption : NULL;
     }
     if (!rc)
         rc = find_folded(s);

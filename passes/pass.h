@@ -57,8 +57,9 @@ struct mm {
     enum aten_kind aten;
     struct mm_shape rhs; /* literal */
     struct mm_shape aten_rhs;
-    const char *assumption; /* "assumed-contiguous", ... or NULL */
-    uint32_t folded;        /* mms that a tool computed away right before this one: torch counts them */
+    const char *aten_assumption; /* what the choice of aten rests on: "assumed-contiguous", ... or NULL */
+    const char *assumption;      /* "assumed-contiguous", ... or NULL */
+    uint32_t folded;             /* mms that a tool computed away right before this one: torch counts them */
 
     uint32_t uses, user; /* how many operands its output is, and the last step that reads it */
     uint32_t bias_step;  /* step of the Add that adds a bias, or IR_NONE */
