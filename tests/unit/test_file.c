@@ -1,77 +1,16 @@
 #include "schema/file.h"
 
-#include "tests/unit/pb.h"
+#include "tests/unit/box.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdio.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-/* Each test works in a folder of its own, made and removed around it. */
-struct box {
-    char dir[64];
-    char path[128]; /* of the last name asked for */
-    struct diag d;
-};
-
-static void box_open(struct box *b)
-{
-    strcpy(b->dir, "/tmp/sactag-test-XXXXXX");
-    cr_assert_not_null(mkdtemp(b->dir));
-    diag_init(&b->d);
-}
-
-static const char *in(struct box *b, const char *name)
-{
-    snprintf(b->path, sizeof b->path, "%s/%s", b->dir, name);
-    return b->path;
-}
-
-static void box_close(struct box *b)
-{
-    char cmd[96];
-    snprintf(cmd, sizeof cmd, "rm -rf %s", b->dir);
-    cr_assert_eq(system(cmd), 0);
-    diag_free(&b->d);
-}
-
-/* Names in the folder, hidden ones too. */
-static int entries(const char *dir)
-{
-    int n = 0;
-    DIR *d = opendir(dir);
-    cr_assert_not_null(d);
-    for (struct dirent *e; (e = readdir(d));)
-        n += strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0;
-    closedir(d);
-    return n;
-}
-
-static void put(const char *path, const char *text)
-{
-    FILE *f = fopen(path, "w");
-    cr_assert_not_null(f);
-    cr_assert_geq(fputs(text, f), 0);
-    cr_assert_eq(fclose(f), 0);
-}
-
-static void holds(const char *path, const char *text)
-{
-    char got[256] = "";
-    FILE *f = fopen(path, "r");
-    cr_assert_not_null(f, "%s is missing", path);
-    size_t n = fread(got, 1, sizeof got - 1, f);
-    fclose(f);
-    got[n] = '\0';
-    cr_assert_str_eq(got, text);
-}
 
 static int replace(const char *path, const char *text, struct diag *d)
 {
@@ -82,13 +21,6 @@ static int replace(const char *path, const char *text, struct diag *d)
         rc = file_out_commit(&o, d);
     }
     return rc;
-}
-
-static void says(const struct diag *d, const char *text)
-{
-    cr_assert_eq(d->n, 1);
-    cr_assert_not_null(strstr(d->items[0].message, text), "\"%s\" does not say \"%s\"", d->items[0].message,
-                       text);
 }
 
 /* ---- input */
@@ -133,7 +65,6 @@ Test(file, a_missing_file_and_a_directory_are_errors)
     box_open(&b);
     cr_assert_eq(file_in_open(&f, in(&b, "none"), &b.d), IR_EIO);
     says(&b.d, "/none: No such file or directory");
-    diag_free(&b.d);
     cr_assert_eq(file_in_open(&f, b.dir, &b.d), IR_EIO);
     says(&b.d, ": Is a directory");
     box_close(&b);
@@ -165,7 +96,6 @@ Test(file, spooling_needs_a_place)
     cr_assert_eq(setenv("TMPDIR", "/nowhere/at/all", 1), 0);
     cr_assert_eq(file_in_fd(&f, p[0], "stdin", &d), IR_EIO);
     says(&d, "cannot create a temporary file in /nowhere/at/all: No such file or directory");
-    diag_free(&d);
     close(p[0]);
 }
 
@@ -363,13 +293,10 @@ Test(file, a_directory_is_no_target)
     box_open(&b);
     cr_assert_eq(replace(b.dir, "new", &b.d), IR_EIO);
     says(&b.d, "Is a directory");
-    diag_free(&b.d);
     cr_assert_eq(replace(in(&b, ""), "new", &b.d), IR_EIO);
     says(&b.d, "Is a directory");
-    diag_free(&b.d);
     cr_assert_eq(replace(in(&b, "none/out"), "new", &b.d), IR_EIO);
     says(&b.d, "none/out: No such file or directory");
-    diag_free(&b.d);
     cr_assert_eq(replace("", "new", &b.d), IR_EIO);
     cr_assert_eq(entries(b.dir), 0);
     box_close(&b);
