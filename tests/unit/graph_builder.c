@@ -256,6 +256,9 @@ static void node_line(struct writer *w, const char *p)
         domain = strndup(op, (size_t)(sep - op));
         memmove(op, sep + 2, strlen(sep + 2) + 1);
     }
+    char *overload = strchr(op, ':');
+    if (overload)
+        *overload++ = '\0';
     add_list(n, 1, ins);
     add_list(n, 2, outs);
     if (name)
@@ -263,6 +266,8 @@ static void node_line(struct writer *w, const char *p)
     pb_text(n, 4, op);
     if (domain)
         pb_text(n, 7, domain);
+    if (overload)
+        pb_text(n, 8, overload);
     for (skip(&p); *p; skip(&p)) {
         char *key = take(&p, "=");
         need(w, &p, "=");
@@ -329,6 +334,11 @@ static void open_function(struct writer *w, const char *p)
     need(w, &p, ")");
     skip(&p);
     l->function = true;
+    char *overload = strchr(name, ':');
+    if (overload) {
+        *overload++ = '\0';
+        pb_text(&l->graph, 13, overload);
+    }
     pb_text(&l->graph, 1, name);
     add_list(&l->graph, 4, ins);
     add_list(&l->graph, 5, outs);

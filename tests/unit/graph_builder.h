@@ -13,7 +13,7 @@
  *     c = Constant() value=i64[2]{2,-1}                a tensor; to=@dtype stands for a function's attribute
  *     y = MatMul(x,w) meta:KEY=`text`                  metadata_props of the node
  *     body then_branch ... end                         graph attribute of the node above
- *     function local::Linear(x,w) -> (y) attr,attr ... end
+ *     function local::Linear(x,w) -> (y) attr,attr ... end        local::Linear:gpu is an overload
  *
  * Lists of operands and results are "a,b,,c"; an empty one is omitted. Shares no code with the library. */
 #ifndef SACTAG_TESTS_GRAPH_BUILDER_H
