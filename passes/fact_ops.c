@@ -386,6 +386,10 @@ static void op_topk(struct node_facts *k)
     if (a >= 0 && dims[a] < 0)
         dims[a] = IR_DIM_UNKNOWN;
     node_set_shape(k, x->rank, dims);
+    struct use indices = walk_output(k->f->w, k->s, 1);
+    if (indices.value != IR_NONE)
+        k->f->of[walk_slot(k->f->w, indices)] =
+            (struct fact){.shape = k->out->shape, .done = true, .fixed = k->out->fixed};
 }
 
 /* Conv, pooling, Resize, Pad, Tile: the rank, and of Conv the channels. */

@@ -80,26 +80,25 @@ void op_reshape(struct node_facts *k)
     if (!elements || n > IR_RANK_MAX)
         return;
     bool zero_is_zero = walk_attr_int(k->f->w, k->s, "allowzero", 0) != 0;
+    const struct ir_shape shape = *node_shape(k, 0), *x = &shape;
     int64_t rest = -1, product = 1, total = 1;
+    bool kept[IR_RANK_MAX] = {false}; /* by a 0: the same on both sides, whatever it is */
     for (uint32_t i = 0; i < n; i++) {
-        dims[i] = want[i];
-        if (want[i] == FACT_INT_UNKNOWN || want[i] < -1)
-            dims[i] = IR_DIM_UNKNOWN;
-        else if (want[i] == 0 && !zero_is_zero)
-            dims[i] =
-                node_known(k, 0) && i < node_shape(k, 0)->rank ? node_shape(k, 0)->dims[i] : IR_DIM_UNKNOWN;
+        dims[i] = want[i] < 0 ? IR_DIM_UNKNOWN : want[i];
+        if (want[i] == 0 && !zero_is_zero) {
+            kept[i] = i < x->rank;
+            dims[i] = kept[i] ? x->dims[i] : IR_DIM_UNKNOWN;
+        }
         if (want[i] == -1)
             rest = i;
-        else if (dims[i] < 0 || __builtin_mul_overflow(product, dims[i], &product))
-            product = -1, total = -1;
-        if (product < 0)
-            product = -1;
+        else if (!kept[i] && (dims[i] < 0 || __builtin_mul_overflow(product, dims[i], &product)))
+            product = 0;
     }
-    for (uint32_t i = 0; node_known(k, 0) && total >= 0 && i < node_shape(k, 0)->rank; i++)
-        if (node_shape(k, 0)->dims[i] < 0 || __builtin_mul_overflow(total, node_shape(k, 0)->dims[i], &total))
+    for (uint32_t i = 0; i < x->rank; i++)
+        if (!kept[i] && total >= 0 && (x->dims[i] < 0 || __builtin_mul_overflow(total, x->dims[i], &total)))
             total = -1;
-    if (rest >= 0)
-        dims[rest] = node_known(k, 0) && total >= 0 && product > 0 ? total / product : IR_DIM_UNKNOWN;
+    if (rest >= 0 && node_known(k, 0) && total >= 0 && product > 0)
+        dims[rest] = total / product;
     node_set_shape(k, n, dims);
     if (k->in[0].ints)
         k->out->ints = k->in[0].ints;
@@ -245,7 +244,7 @@ void op_slice(struct node_facts *k)
     uint32_t n = have_axes ? na : have ? ns : 0;
     if (!have_axes && !all_axes)
         n = 0;
-    if (!have && !have_axes) { /* any dimension may be cut */
+    if (!have_axes && (!have || !all_axes)) { /* any dimension may be cut */
         for (uint32_t i = 0; i < x->rank; i++)
             dims[i] = IR_DIM_UNKNOWN;
         k->out->gaps = true;

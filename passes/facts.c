@@ -30,27 +30,14 @@ static bool trainable(const struct ir_model *m, uint32_t value)
     return is_float && !(p && (p->buffer || p->no_grad));
 }
 
-/* What holds before any node ran: parameters, graph inputs, what a loop carries in. */
+/* What holds before any node ran: parameters, graph inputs. */
 static struct fact leaf(const struct facts *f, struct use u)
 {
     const struct ir_model *m = f->w->m;
-    const struct ir_value *v = &m->values[u.value];
-    struct fact x = {.shape = v->shape, .done = true};
+    struct fact x = {.shape = m->values[u.value].shape, .done = true};
     if (f->is_param[u.value]) {
         x.grad = trainable(m, u.value);
         x.fixed = true;
-    } else if (v->kind == IR_VALUE_INPUT && u.frame != FRAME_MAIN) {
-        const struct frame *fr = &f->w->frames[u.frame];
-        if (str_is(ir_node_op(m, &m->nodes[fr->node])->type, "Loop") && v->def >= 2) {
-            struct use outer = {fr->parent, ir_node_input(m, &m->nodes[fr->node], v->def)};
-            outer = walk_resolve(f->w, outer);
-            if (outer.value != IR_NONE && f->of[walk_slot(f->w, outer)].done) {
-                struct fact o = f->of[walk_slot(f->w, outer)];
-                x.grad = o.grad;
-                if (x.shape == IR_SHAPE_UNKNOWN)
-                    x.shape = o.shape;
-            }
-        }
     }
     return x;
 }
@@ -101,6 +88,40 @@ static uint32_t merge_shapes(struct facts *f, uint32_t inferred, uint32_t stated
     return facts_intern(f, a->rank, dims);
 }
 
+/* Is it a value that a Loop carries from one iteration to the next, as its body sees it? */
+static bool is_carried(const struct facts *f, struct use u)
+{
+    const struct ir_model *m = f->w->m;
+    if (u.value == IR_NONE || m->values[u.value].kind != IR_VALUE_INPUT || u.frame == FRAME_MAIN)
+        return false;
+    const struct ir_node *n = &m->nodes[f->w->frames[u.frame].node];
+    return str_is(ir_node_op(m, n)->type, "Loop") && m->values[u.value].def >= 2;
+}
+
+/* A carried value has the rank of what comes in; its dims may change with each iteration. */
+static void load_carried(struct facts *f, struct use u)
+{
+    const struct ir_model *m = f->w->m;
+    u = walk_resolve(f->w, u);
+    if (!is_carried(f, u) || f->of[walk_slot(f->w, u)].done)
+        return;
+    struct use from = u;
+    while (is_carried(f, from)) { /* a loop in a loop */
+        const struct frame *fr = &f->w->frames[from.frame];
+        uint32_t outer = ir_node_input(m, &m->nodes[fr->node], m->values[from.value].def);
+        from = walk_resolve(f->w, (struct use){fr->parent, outer});
+    }
+    struct fact in = facts_get(f, from);
+    int64_t dims[IR_RANK_MAX];
+    uint32_t rank = fact_shape(f, in)->rank, shape = IR_SHAPE_UNKNOWN;
+    for (uint32_t i = 0; i < rank; i++)
+        dims[i] = IR_DIM_UNKNOWN;
+    if (in.shape != IR_SHAPE_UNKNOWN)
+        shape = facts_intern(f, rank, dims);
+    f->of[walk_slot(f->w, u)] = (struct fact){
+        .shape = merge_shapes(f, shape, m->values[u.value].shape), .done = true, .grad = in.grad};
+}
+
 static void visit(struct facts *f, struct step s, fact_op fn)
 {
     const struct walk *w = f->w;
@@ -113,6 +134,7 @@ static void visit(struct facts *f, struct step s, fact_op fn)
         if (u.value == IR_NONE)
             continue;
         load_ints(f, u);
+        load_carried(f, u);
         struct fact x = facts_get(f, u);
         if (i < 3)
             k.in[i] = x;
@@ -127,10 +149,11 @@ static void visit(struct facts *f, struct step s, fact_op fn)
         if (u.value == IR_NONE)
             continue;
         struct fact *x = &f->of[walk_slot(w, u)];
-        if (!x->done)
+        if (!x->done) { /* else the operator has written it */
             *x = i == 0 ? out : base;
-        x->grad &= base.grad;
-        x->fixed = base.fixed;
+            x->grad &= base.grad;
+            x->fixed = base.fixed;
+        }
         x->shape = merge_shapes(f, x->shape, m->values[u.value].shape);
         const struct ir_shape *order = &m->shapes[x->order];
         if (x->order && order->rank != m->shapes[x->shape].rank)
