@@ -179,21 +179,27 @@ static void free_arrays(struct ir_model *m)
     free(m->external);
 }
 
+static void drop(struct onnx_reader *r, void *list, size_t cap, size_t size)
+{
+    free(list);
+    onnx_uncharge(r, cap * size);
+}
+
 static void free_scratch(struct onnx_reader *r)
 {
-    free(r->graphs);
-    free(r->seg_next);
-    free(r->bind);
     names_free(&r->op_index);
-    free(r->op_key);
-    free(r->inputs);
-    free(r->outputs);
-    free(r->attrs);
-    free(r->infos);
-    free(r->ins);
-    free(r->outs);
-    free(r->undo);
-    free(r->todo);
+    drop(r, r->graphs, r->cap_tmp_graphs, sizeof *r->graphs);
+    drop(r, r->seg_next, r->cap_seg_next, sizeof *r->seg_next);
+    drop(r, r->bind, r->cap_bind, sizeof *r->bind);
+    drop(r, r->op_key, r->cap_op_key, 1);
+    drop(r, r->inputs, r->cap_inputs, sizeof *r->inputs);
+    drop(r, r->outputs, r->cap_outputs, sizeof *r->outputs);
+    drop(r, r->attrs, r->cap_attrs, sizeof *r->attrs);
+    drop(r, r->infos, r->cap_infos, sizeof *r->infos);
+    drop(r, r->ins, r->cap_ins, sizeof *r->ins);
+    drop(r, r->outs, r->cap_outs, sizeof *r->outs);
+    drop(r, r->undo, r->cap_undo, sizeof *r->undo);
+    drop(r, r->todo, r->cap_todo, sizeof *r->todo);
 }
 
 int onnx_read(struct ir_model *m, const uint8_t *bytes, uint64_t size, const struct onnx_limits *limits,

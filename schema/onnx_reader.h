@@ -98,6 +98,9 @@ struct onnx_reader {
  * limit. */
 int onnx_room_more(struct onnx_reader *r, void *array_ptr, size_t *cap, size_t need, size_t elem_size);
 
+/* Takes back what was charged for an array that is freed. */
+void onnx_uncharge(struct onnx_reader *r, size_t bytes);
+
 static inline int onnx_room(struct onnx_reader *r, void *array_ptr, size_t *cap, size_t need,
                             size_t elem_size)
 {

@@ -14,6 +14,8 @@ static const char *place(struct onnx_reader *r)
     const char *tail = "";
     for (;;) {
         const struct ir_graph *g = &m->graphs[graph];
+        if (strlen(tail) > DIAG_TEXT_MAX) /* cut anyway, and nesting is as deep as the caller's limit */
+            return arena_printf(&m->arena, "...%s", tail);
         if (node != IR_NONE)
             tail = arena_printf(&m->arena, ".node[%u]%s", node - g->first_node, tail);
         if (!tail || g->kind != IR_GRAPH_BODY)
@@ -67,6 +69,12 @@ static int charge(struct onnx_reader *r, size_t bytes)
     }
     a->total += bytes;
     return 0;
+}
+
+void onnx_uncharge(struct onnx_reader *r, size_t bytes)
+{
+    struct arena *a = &r->m->arena;
+    a->total -= bytes < a->total ? bytes : a->total;
 }
 
 static int charge_names(struct onnx_reader *r)
