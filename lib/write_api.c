@@ -1,6 +1,7 @@
 /* Writing functions of the public API: checks of what was asked for, then lib/save.h. */
 #include "lib/model.h"
 #include "lib/save.h"
+#include "lib/specialize.h"
 
 #include <string.h>
 
@@ -43,9 +44,28 @@ static int begin(struct save *s, sactag_model *m, const sactag_plan *p, const st
     return check(s->options, diag);
 }
 
-static int end(sactag_model *m, int e)
+static int end(sactag_model *m, struct specialized *x, int e)
 {
+    specialized_free(x);
     m->ir.diag = NULL;
+    return e;
+}
+
+/* With --specialize and functions whose calls disagree, what is written is a model with copies of them. */
+static int with_copies(struct save *s, sactag_model *m, struct specialized *x)
+{
+    *x = (struct specialized){0};
+    if (!s->plan || !specialize_wanted(s->plan))
+        return 0;
+    if (ir_meta(&m->ir, "sac.plan"))
+        return diag_error(m->ir.diag, IR_EUSAGE,
+                          "functions of a tagged model cannot be specialized: strip it first");
+    int e = specialize(x, m, s->plan, m->ir.diag);
+    if (e == 0) {
+        s->m = &x->model->ir;
+        s->plan = &x->plan;
+        s->file = NULL;
+    }
     return e;
 }
 
@@ -53,32 +73,41 @@ static int to_file(sactag_model *m, const sactag_plan *p, const char *path,
                    const struct sactag_write_options *w, sactag_diag *d)
 {
     struct sactag_write_options defaults;
+    struct specialized x = {0};
     struct save s;
     int e = begin(&s, m, p, w, &defaults, d);
 
-    return end(m, e ? e : save_file(&s, path, m->ir.diag));
+    if (e == 0)
+        e = with_copies(&s, m, &x);
+    return end(m, &x, e ? e : save_file(&s, path, m->ir.diag));
 }
 
 static int to_fd(sactag_model *m, const sactag_plan *p, int fd, const struct sactag_write_options *w,
                  sactag_diag *d)
 {
     struct sactag_write_options defaults;
+    struct specialized x = {0};
     struct save s;
     int e = begin(&s, m, p, w, &defaults, d);
 
-    return end(m, e ? e : save_fd(&s, fd, m->ir.diag));
+    if (e == 0)
+        e = with_copies(&s, m, &x);
+    return end(m, &x, e ? e : save_fd(&s, fd, m->ir.diag));
 }
 
 static int to_buffer(sactag_model *m, const sactag_plan *p, void **bytes, size_t *n,
                      const struct sactag_write_options *w, sactag_diag *d)
 {
     struct sactag_write_options defaults;
+    struct specialized x = {0};
     struct save s;
     int e = begin(&s, m, p, w, &defaults, d);
 
     *bytes = NULL;
     *n = 0;
-    return end(m, e ? e : save_buffer(&s, bytes, n, m->ir.diag));
+    if (e == 0)
+        e = with_copies(&s, m, &x);
+    return end(m, &x, e ? e : save_buffer(&s, bytes, n, m->ir.diag));
 }
 
 int sactag_tag_file(sactag_model *m, const sactag_plan *p, const char *path,
@@ -120,5 +149,7 @@ int sactag_digest(sactag_model *m, char out[33], sactag_diag *d)
     struct diag *diag = model_reports_to(m, d);
 
     out[0] = '\0';
-    return end(m, tag_digest(&m->ir, out, diag));
+    int e = tag_digest(&m->ir, out, diag);
+    m->ir.diag = NULL;
+    return e;
 }

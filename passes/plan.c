@@ -138,7 +138,7 @@ int plan_make(struct plan *p, struct ir_model *m, const struct policy_options *o
         plan_free(p);
         return rc;
     }
-    if (p->n_varies)
+    if (p->n_varies && p->clones.n_copies == 0)
         diag_warn(d, "%.*s: such a node cannot be tagged", STR_ARG(p->varies_why));
     return 0;
 }
