@@ -292,7 +292,8 @@ struct sactag_write_options {
     void (*progress)(void *ctx, uint64_t done, uint64_t total);
     void *progress_ctx;
     /* Called with the path of the temporary file just before it is made, and with NULL when it is gone, so
-     * that a signal handler can remove it; may be NULL. The path may name nothing yet, or nothing any more. */
+     * that a signal handler can remove it; may be NULL. The path may name nothing yet, or nothing any more.
+     */
     void (*temporary)(void *ctx, const char *path);
     void *temporary_ctx;
 };
@@ -329,6 +330,136 @@ typedef int (*sactag_put)(void *ctx, const char *text, size_t n);
  * stops. */
 int sactag_dump_ir(sactag_model *m, sactag_put put, void *ctx, sactag_diag *d);
 int sactag_dot(sactag_model *m, const sactag_plan *p, sactag_put put, void *ctx, sactag_diag *d);
+
+/* ---- plan files
+ * ------------------------------------------------------------------------------------------------- */
+
+/* The plan as a JSON document (docs/FORMATS.md, docs/plan.schema.json): the graph's digest, the options, the
+ * blocks with what they force, the rows. Of what sactag_read_tags() gave, a document "tags". `name`: the
+ * model's, without folders, or NULL. put's non-zero return stops, and is returned. SACTAG_EUSAGE: the plan
+ * was itself read from a file. SACTAG_EMEM. */
+int sactag_plan_to_json(const sactag_plan *p, const char *name, sactag_put put, void *ctx, sactag_diag *d);
+
+/* Reads a plan file back: a JSON document "plan" or "tags", or the tsv of `sactag plan` and `sactag show`;
+ * told by content. The text may be freed then. The plan belongs to no model: it can be looked at, compared
+ * (sactag_diff) and, when it was JSON, placed on a model (sactag_apply). A row whose policy its reason does
+ * not explain was changed by hand: its reason is `manual`. SACTAG_EINPUT, with "line N, column N" in the
+ * message: malformed, rows that miss a key, a node with two rows, a policy that is none. SACTAG_EMEM. */
+int sactag_plan_from_text(sactag_plan **out, const char *text, size_t n, sactag_diag *d);
+
+/* Opens what may be either, told by content: a model (*m, as sactag_open() does) or a plan file (*p). The
+ * other is NULL; after a failure both are. */
+int sactag_open_either(sactag_model **m, sactag_plan **p, const char *path,
+                       const struct sactag_limits *limits, sactag_diag *d);
+int sactag_open_either_fd(sactag_model **m, sactag_plan **p, int fd, const char *name,
+                          const struct sactag_limits *limits, sactag_diag *d);
+
+/* The options that a plan was made with, complete: no default is left to choose. Lists and text are the
+ * plan's. False when the plan does not know them (tags, tsv): then *out is sactag_options_init()'s. */
+bool sactag_plan_options(const sactag_plan *p, struct sactag_options *out);
+
+/* What a tagged model's tags say of each mm: the rows and names are those that the policy finds today, the
+ * policies and reasons are the tags'; an mm without a tag has policy `none` and reason `untagged`. o NULL:
+ * the options that the model was tagged with. Not to be written. Errors are those of sactag_decide(). */
+int sactag_decide_tagged(sactag_plan **out, sactag_model *m, const struct sactag_options *o, sactag_diag *d);
+
+/* Places a plan file on a model: *out is a plan of `m` with the file's policies and reasons, to be written by
+ * sactag_tag_file(). Without `rebase` the model must be the one that the plan was made for (digest), and each
+ * mm must have its row. With it rows are matched as sactag_diff() does; warnings name the rows that could not
+ * be placed, and mms without a row are decided by the plan's options. SACTAG_EUSAGE: `file` is no JSON plan.
+ * SACTAG_EPOLICY: made for another graph; the options cannot be applied to it. SACTAG_EINPUT: a row names a
+ * node that is not there, or an mm has none. SACTAG_EMEM. */
+int sactag_apply(sactag_plan **out, sactag_model *m, const sactag_plan *file, bool rebase, sactag_diag *d);
+
+/* ---- comparing
+ * ------------------------------------------------------------------------------------------------ */
+
+/* What became of an mm from plan a to plan b. */
+enum sactag_change_kind {
+    SACTAG_SAME,
+    SACTAG_REASON, /* same decision, for another reason */
+    SACTAG_CHANGED,
+    SACTAG_ADDED,
+    SACTAG_REMOVED
+};
+
+/* By what two rows were found to be the same mm, strongest first. */
+enum sactag_matched {
+    SACTAG_BY_NONE,      /* only in one of the plans */
+    SACTAG_BY_FQN,       /* module and call */
+    SACTAG_BY_NODE,      /* the node's name */
+    SACTAG_BY_STRUCTURE, /* all that the node computes from: operators, attributes, shapes */
+    SACTAG_BY_PLACE      /* between the same neighbours, with the same rhs */
+};
+
+/* What differs, as bits. Unknown differs from nothing. */
+#define SACTAG_DIFFERS_POLICY 1u
+#define SACTAG_DIFFERS_RHS    2u
+#define SACTAG_DIFFERS_BLOCK  4u /* or the call of it */
+#define SACTAG_DIFFERS_REASON 8u /* but for the count in odd:3 and even:4, and for assumptions */
+
+struct sactag_change {
+    enum sactag_change_kind kind;
+    enum sactag_matched matched;
+    unsigned differs; /* SACTAG_DIFFERS_... */
+    size_t a, b;      /* numbers of the rows; SIZE_MAX where there is none */
+    struct sactag_text
+        cause; /* why, where that is visible: "wq's shape 32x32 is now forced"; may be absent */
+};
+
+struct sactag_change_summary {
+    size_t same, reason, changed, added, removed;
+    size_t matched[5]; /* by enum sactag_matched */
+};
+
+typedef struct sactag_changes sactag_changes;
+
+/* "same", "reason", ... and "-", "fqn", "node", "structure", "place". */
+const char *sactag_change_name(enum sactag_change_kind k);
+const char *sactag_matched_name(enum sactag_matched m);
+
+/* Compares two plans, whose rows are matched by what they are, never by index. Of a decision counts: policy,
+ * rhs, block and call. Linear in the size of both plans (and models, where structure is needed). SACTAG_EMEM.
+ */
+int sactag_diff(sactag_changes **out, const sactag_plan *a, const sactag_plan *b, sactag_diag *d);
+void sactag_changes_free(sactag_changes *c);
+/* In the order of plan b, what was removed where it was in a. */
+size_t sactag_changes_count(const sactag_changes *c);
+struct sactag_change sactag_changes_get(const sactag_changes *c, size_t i);
+struct sactag_change_summary sactag_changes_summary(const sactag_changes *c);
+
+/* ---- checking
+ * ------------------------------------------------------------------------------------------------- */
+
+enum sactag_problem_kind {
+    SACTAG_NOT_TAGGED,    /* the model carries no tags at all */
+    SACTAG_GRAPH_CHANGED, /* it is not the graph that was tagged, or that is not known any more */
+    SACTAG_LOST,          /* an mm without its tag */
+    SACTAG_STALE,         /* a tag that is not what the policy says today */
+    SACTAG_CONTRADICTING, /* a tag that contradicts its own reason */
+    SACTAG_UNKNOWN        /* a tag on a node that is no mm, or with a policy that is none */
+};
+
+struct sactag_problem {
+    enum sactag_problem_kind kind;
+    struct sactag_text text;  /* what is wrong, one line, escaped */
+    struct sactag_text node;  /* the node's name; absent when it is about the model */
+    struct sactag_text graph; /* its graph's path; absent when it is about the model */
+    uint32_t index;           /* of the node in that graph */
+};
+
+typedef struct sactag_problems sactag_problems;
+
+/* "not-tagged", "graph-changed", "lost", "stale", "contradicting", "unknown". */
+const char *sactag_problem_name(enum sactag_problem_kind k);
+
+/* Are the tags of a model there, complete, and what the policy says today? o NULL: the policy that the model
+ * was tagged with. Tags that were set by hand (reason `manual`) need not be what the policy says; a note
+ * counts them. Errors are those of sactag_decide(); problems are none. */
+int sactag_check(sactag_problems **out, sactag_model *m, const struct sactag_options *o, sactag_diag *d);
+void sactag_problems_free(sactag_problems *c);
+size_t sactag_problems_count(const sactag_problems *c);
+struct sactag_problem sactag_problems_get(const sactag_problems *c, size_t i);
 
 /* SPEC 6 escapes: \t \n \\ \xHH for bytes that would break a row or drive a terminal. Like snprintf: writes
  * at most `cap` bytes with the NUL, returns the length the whole needs. */

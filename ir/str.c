@@ -99,3 +99,38 @@ size_t str_escape(char *out, size_t cap, struct str in)
         out[end] = '\0';
     return need;
 }
+
+static int hex_digit(char c)
+{
+    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* Length of the escape at s, 0 if it is none. */
+static size_t unescape_byte(char *out, const char *s, size_t n)
+{
+    if (n >= 2 && (s[1] == 't' || s[1] == 'n' || s[1] == '\\')) {
+        *out = s[1] == 't' ? '\t' : s[1] == 'n' ? '\n' : '\\';
+        return 2;
+    }
+    if (n < 4 || s[1] != 'x' || hex_digit(s[2]) < 0 || hex_digit(s[3]) < 0)
+        return 0;
+    *out = (char)(hex_digit(s[2]) << 4 | hex_digit(s[3]));
+    return 4;
+}
+
+bool str_unescape(char *out, size_t *n, struct str in)
+{
+    *n = 0;
+    for (size_t i = 0; i < in.n;) {
+        size_t taken = 1;
+        if (in.s[i] != '\\')
+            out[*n] = in.s[i];
+        else if (!(taken = unescape_byte(out + *n, in.s + i, in.n - i))) {
+            *n = i;
+            return false;
+        }
+        i += taken;
+        ++*n;
+    }
+    return true;
+}

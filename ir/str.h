@@ -70,4 +70,8 @@ bool str_is_utf8(struct str s);
  * length the whole needs, without the NUL, like snprintf. */
 size_t str_escape(char *out, size_t cap, struct str in);
 
+/* The text that str_escape() was given; `out` has room for in.n bytes. False: a backslash that begins none of
+ * the escapes; *n is then where it stands, else the length. */
+bool str_unescape(char *out, size_t *n, struct str in);
+
 #endif

@@ -40,7 +40,7 @@ int sactag_dot(sactag_model *m, const sactag_plan *p, sactag_put put, void *ctx,
     if (!row_of) {
         e = diag_error(diag, IR_EMEM, "out of memory");
     } else {
-        for (uint32_t i = 0; p && i < p->plan->n_rows; i++)
+        for (uint32_t i = 0; p && p->model == m && i < p->plan->n_rows; i++)
             row_of[p->plan->rows[i].node] = &p->plan->rows[i];
         e = ir_dot(&m->ir, colour, row_of, put, ctx);
     }

@@ -92,6 +92,20 @@ static int open_mapped(sactag_model **out, sactag_model *m, const struct sactag_
     return finish_open(out, m, limits, d);
 }
 
+int model_open_file(sactag_model **out, struct file_in *file, const struct sactag_limits *limits,
+                    struct diag *d)
+{
+    sactag_model *m = new_model(d);
+
+    *out = NULL;
+    if (!m) {
+        file_in_close(file);
+        return SACTAG_EMEM;
+    }
+    m->file = *file;
+    return open_mapped(out, m, limits, 0, d);
+}
+
 int sactag_open(sactag_model **out, const char *path, const struct sactag_limits *limits, sactag_diag *d)
 {
     sactag_model *m = new_model(diag_of(d));

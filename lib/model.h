@@ -3,6 +3,7 @@
 #define SACTAG_LIB_MODEL_H
 
 #include "ir/ir.h"
+#include "lib/plan_file.h"
 #include "passes/plan.h"
 #include "sactag.h"
 #include "schema/file.h"
@@ -35,7 +36,10 @@ struct sactag_model {
 struct sactag_plan {
     struct plan *plan;             /* ours; writing adds to its arena, also behind a const sactag_plan */
     sactag_model *model;           /* borrowed */
-    bool from_tags;                /* made by sactag_read_tags() */
+    bool from_tags;                /* made by sactag_read_tags() or sactag_decide_tagged() */
+    struct plan_file *file;        /* ours: read from a file; then there are no plan and no model */
+    struct sactag_options options; /* of a plan that was decided */
+    bool has_options;
     struct str *ops;               /* per op id of the model: "domain:Op", empty for ops that no row has */
     struct sactag_forced **forced; /* per block */
 };
@@ -48,6 +52,13 @@ static inline struct diag *diag_of(sactag_diag *d)
 /* From here on what the model decodes on demand reports to `d`. Every entry of the API that takes a model
  * calls this first. */
 struct diag *model_reports_to(sactag_model *m, sactag_diag *d);
+
+/* A model in a file that has been mapped; takes over the mapping, also after a failure. */
+int model_open_file(sactag_model **out, struct file_in *file, const struct sactag_limits *limits,
+                    struct diag *d);
+
+/* Decides: what sactag_decide() does, but for the diagnostics object. */
+int plan_decide(sactag_plan **out, sactag_model *m, const struct sactag_options *o, struct diag *d);
 
 /* An empty plan about a model; NULL (reported) when memory is exhausted. */
 sactag_plan *plan_new(sactag_model *m, struct diag *d);

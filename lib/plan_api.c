@@ -1,5 +1,6 @@
 /* Plans of the public API: options made complete, the passes run, their plan shown. */
 #include "lib/model.h"
+#include "lib/options_read.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -167,22 +168,31 @@ static int decide(sactag_plan *p, sactag_model *m, const struct sactag_options *
         e = verify(m, d);
     if (!e)
         e = plan_make(p->plan, &m->ir, &options, d);
+    if (!e && options_to_api(&p->options, &p->plan->options, &p->plan->arena))
+        e = nomem(d);
+    p->has_options = e == 0;
     if (!e)
         e = plan_prepare(p, d);
     arena_free(&lists);
     return e;
 }
 
-int sactag_decide(sactag_plan **out, sactag_model *m, const struct sactag_options *o, sactag_diag *d)
+int plan_decide(sactag_plan **out, sactag_model *m, const struct sactag_options *o, struct diag *d)
 {
-    struct diag *diag = model_reports_to(m, d);
-    sactag_plan *p = plan_new(m, diag);
-    int e = p ? decide(p, m, o, diag) : SACTAG_EMEM;
+    sactag_plan *p = plan_new(m, d);
+    int e = p ? decide(p, m, o, d) : SACTAG_EMEM;
 
-    m->ir.diag = NULL;
     if (e)
         sactag_plan_free(p);
     *out = e ? NULL : p;
+    return e;
+}
+
+int sactag_decide(sactag_plan **out, sactag_model *m, const struct sactag_options *o, sactag_diag *d)
+{
+    int e = plan_decide(out, m, o, model_reports_to(m, d));
+
+    m->ir.diag = NULL;
     return e;
 }
 
@@ -205,8 +215,12 @@ void sactag_plan_free(sactag_plan *p)
 {
     if (!p)
         return;
-    plan_free(p->plan);
+    if (p->plan)
+        plan_free(p->plan);
+    if (p->file)
+        plan_file_free(p->file);
     free(p->plan);
+    free(p->file);
     free(p);
 }
 
@@ -274,11 +288,15 @@ int plan_prepare(sactag_plan *p, struct diag *d)
 
 size_t sactag_plan_count(const sactag_plan *p)
 {
-    return p->plan->n_rows;
+    return p->file ? p->file->n_rows : p->plan->n_rows;
 }
 
 void sactag_plan_row(const sactag_plan *p, size_t i, struct sactag_row *out)
 {
+    if (p->file) {
+        *out = p->file->rows[i];
+        return;
+    }
     const struct ir_model *m = &p->model->ir;
     const struct plan_row *r = &p->plan->rows[i];
     const struct ir_node *n = &m->nodes[r->node];
@@ -303,11 +321,15 @@ void sactag_plan_row(const sactag_plan *p, size_t i, struct sactag_row *out)
 
 size_t sactag_plan_block_count(const sactag_plan *p)
 {
-    return p->plan->n_blocks;
+    return p->file ? p->file->n_blocks : p->plan->n_blocks;
 }
 
 void sactag_plan_block(const sactag_plan *p, size_t i, struct sactag_block *out)
 {
+    if (p->file) {
+        *out = p->file->blocks[i];
+        return;
+    }
     const struct plan_block *b = &p->plan->blocks[i];
 
     *out = (struct sactag_block){
@@ -323,7 +345,7 @@ void sactag_plan_block(const sactag_plan *p, size_t i, struct sactag_block *out)
 
 size_t sactag_plan_linear_count(const sactag_plan *p)
 {
-    return p->plan->n_linears;
+    return p->file ? 0 : p->plan->n_linears;
 }
 
 void sactag_plan_linear(const sactag_plan *p, size_t i, struct sactag_linear *out)
@@ -342,6 +364,10 @@ void sactag_plan_linear(const sactag_plan *p, size_t i, struct sactag_linear *ou
 
 void sactag_plan_summary(const sactag_plan *p, struct sactag_summary *out)
 {
+    if (p->file) {
+        *out = p->file->summary;
+        return;
+    }
     const struct plan *s = p->plan;
 
     *out = (struct sactag_summary){
@@ -357,4 +383,16 @@ void sactag_plan_summary(const sactag_plan *p, struct sactag_summary *out)
         .blocks_how = s->blocks_how ? s->blocks_how : "auto",
     };
     memcpy(out->evidence, s->n_evidence, sizeof out->evidence);
+}
+
+bool sactag_plan_options(const sactag_plan *p, struct sactag_options *out)
+{
+    const struct sactag_options *known = p->file && p->file->has_options ? &p->file->options
+                                         : p->has_options                ? &p->options
+                                                                         : NULL;
+
+    sactag_options_init(out);
+    if (known)
+        *out = *known;
+    return known != NULL;
 }

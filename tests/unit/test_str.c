@@ -101,3 +101,31 @@ Test(str, knows_utf8)
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         cr_expect(!str_is_utf8(str_of(bad[i])), "%zu", i);
 }
+
+static void unescapes_to(struct str in, struct str want)
+{
+    char out[64];
+    size_t n = 99;
+    cr_assert(str_unescape(out, &n, in), "%.*s", STR_ARG(in));
+    cr_assert(str_eq((struct str){out, n}, want), "%.*s", STR_ARG(in));
+}
+
+Test(str, unescape)
+{
+    unescapes_to(STR_LIT("plain /layers.0/MatMul"), STR_LIT("plain /layers.0/MatMul"));
+    unescapes_to(STR_LIT("a\\tb\\nc\\\\d"), STR_LIT("a\tb\nc\\d"));
+    unescapes_to(STR_LIT("\\x00\\x1b[\\xff\\x2d"), STR_LIT("\0\x1b[\xff-"));
+    unescapes_to(STR_LIT("\\\\x41"), STR_LIT("\\x41"));
+    unescapes_to((struct str){NULL, 0}, (struct str){NULL, 0});
+}
+
+Test(str, unescape_tells_where_it_fails)
+{
+    static const char *const bad[] = {"ab\\", "ab\\x", "ab\\x4", "ab\\xg0", "ab\\x4G", "ab\\q", "ab\\X41"};
+    char out[16];
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        size_t n = 99;
+        cr_expect(!str_unescape(out, &n, str_of(bad[i])), "%s", bad[i]);
+        cr_expect_eq(n, 2, "%s: %zu", bad[i], n);
+    }
+}

@@ -1,0 +1,18 @@
+/* The options that a plan was made with, as JSON: in plan files and in sac.plan. What lib/options_read.h
+ * reads back; jansson's names and those of schema/json.h do not go together. */
+#ifndef SACTAG_LIB_OPTIONS_JSON_H
+#define SACTAG_LIB_OPTIONS_JSON_H
+
+#include "passes/plan.h"
+
+#include <jansson.h>
+
+/* A new reference; NULL when memory is exhausted. */
+json_t *options_to_json(const struct policy_options *o);
+
+/* A name, escaped as everywhere, so that it is valid text; null when it is empty. NULL when memory is
+ * exhausted. */
+json_t *name_to_json(struct str s);
+json_t *shape_to_json(struct mm_shape s);
+
+#endif
