@@ -14,11 +14,11 @@ static int dumped(struct input *in, const struct options *o, FILE *f, int status
 }
 
 /* With -v the forced shapes are shown even where the output has no room for them. */
-static int tell_forced(const struct options *o, const sactag_plan *plan)
+static int tell_forced(const struct input *in, const struct options *o, const sactag_plan *plan)
 {
     bool printed = o->format != FORMAT_TSV && !o->dot;
 
-    if (!o->voice.verbose || printed || print_forced(stderr, plan))
+    if (!o->voice.verbose || printed || print_forced(stderr, plan, in->name))
         return 0;
     return message_nomem(&o->voice);
 }
@@ -33,7 +33,7 @@ static int decide(struct input *in, struct options *o, struct out *out)
     progress_end(&progress);
     int e = input_done(in, o, status);
     if (!e)
-        e = tell_forced(o, plan);
+        e = tell_forced(in, o, plan);
     struct page p = {.f = out->f, .color = out->color, .o = o, .in = in, .plan = plan};
     if (!e && o->dot)
         e = dumped(in, o, out->f, sactag_dot(in->m, plan, put, out->f, in->d));

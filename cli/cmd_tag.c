@@ -12,8 +12,10 @@ static void tell(const struct options *o, const sactag_plan *plan, const struct 
     char forced[32] = "", outside[48] = "";
 
     sactag_plan_summary(plan, &s);
-    if (s.rows == 0)
-        message_note(&o->voice, t->name, "no matmul was found: the file carries no tag, only `sac.plan`");
+    if (s.rows == 0) {
+        message_plain(&o->voice, t->name, "no mms");
+        return;
+    }
     if (s.forced)
         snprintf(forced, sizeof forced, " (%" PRIu32 " forced)", s.forced);
     if (s.outside)
@@ -31,7 +33,7 @@ static int tag(struct input *in, struct options *o, const struct target *t)
     int status = sactag_decide(&plan, in->m, &o->policy, in->d);
     progress_end(&progress);
     int e = input_done(in, o, status);
-    if (!e && o->voice.verbose && !print_forced(stderr, plan))
+    if (!e && o->voice.verbose && !print_forced(stderr, plan, in->name))
         e = message_nomem(&o->voice);
     if (!e)
         e = write_model(in, o, plan, t);

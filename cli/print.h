@@ -27,9 +27,10 @@ int print_linears_text(const struct page *p);
 int print_linears_tsv(const struct page *p);
 int print_linears_json(const struct page *p);
 
-/* The forced shapes of all blocks, one line each, equal neighbours merged: "layers.0-31: forced rhs 4096x64
- * (moe.router.gate); also forces attention.wo". False when memory is exhausted. */
-bool print_forced(FILE *f, const sactag_plan *plan);
+/* The forced shapes of all blocks as notes about `file`, one line each, equal neighbours merged: "sactag:
+ * FILE: layers.0-31: forced rhs 4096x64 (moe.router.gate); also forces attention.wo". False when memory is
+ * exhausted. */
+bool print_forced(FILE *f, const sactag_plan *plan, const char *file);
 
 /* ---- cells */
 

@@ -411,7 +411,8 @@ static bool put_table(const struct page *p, const struct groups *g)
 
 /* ---- what is forced, and the sums ---- */
 
-static size_t put_forced(FILE *f, const struct groups *g, const sactag_plan *plan)
+/* `file`: what each line is about, or NULL. */
+static size_t put_forced(FILE *f, const struct groups *g, const sactag_plan *plan, const char *file)
 {
     size_t lines = 0;
     char shape[SHAPE_MAX];
@@ -423,6 +424,11 @@ static size_t put_forced(FILE *f, const struct groups *g, const sactag_plan *pla
         sactag_plan_block(plan, b, &block);
         for (size_t i = 0; i < block.n_forced; i++, lines++) {
             const struct sactag_forced *x = &block.forced[i];
+            if (file) {
+                fputs("sactag: ", f);
+                put_text(f, text_of(file));
+                fputs(": ", f);
+            }
             put_group(f, plan, b, group_last(g, g->by_forced, b));
             fprintf(f, ": forced rhs %s (", shape_text(shape, x->rhs));
             put_text(f, x->fqn.n ? x->fqn : text_of("--force-shape"));
@@ -437,13 +443,13 @@ static size_t put_forced(FILE *f, const struct groups *g, const sactag_plan *pla
     return lines;
 }
 
-bool print_forced(FILE *f, const sactag_plan *plan)
+bool print_forced(FILE *f, const sactag_plan *plan, const char *file)
 {
     struct groups g;
     bool ok = groups_make(&g, plan);
 
     if (ok)
-        put_forced(f, &g, plan);
+        put_forced(f, &g, plan, file);
     groups_free(&g);
     return ok;
 }
@@ -535,7 +541,7 @@ int print_plan_text(const struct page *p)
     }
     if (ok && s.rows) {
         fputc('\n', p->f);
-        if (put_forced(p->f, &g, p->plan))
+        if (put_forced(p->f, &g, p->plan, NULL))
             fputc('\n', p->f);
         put_sums(p, &g);
         put_total(p, &s);

@@ -1,7 +1,7 @@
 code() { sactag plan "$@" --format tsv && echo "exit 0: $*" || echo "exit $?: $*"; }
 # no Linear: exit 3
 code cases/toy/model_train.onnx --fqn moe
-code cases/toy/model_train.onnx --fqn moe.router,wq
+code cases/toy/model_train.onnx --fqn moe.router,attention.wq
 code cases/toy/model_train.onnx --blocks 'a..b'
 code cases/toy/model_train.onnx --blocks whole --blocks 'layers.*'
 code cases/toy/model_train.onnx --blocks 'nothing.*'

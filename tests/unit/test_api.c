@@ -9,7 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define TOY "tests/cases/toy/model_train.onnx" /* layers.0: gate 32x32, wq 32x32, output 32x64 */
+#define TOY                                                                                                  \
+    "tests/cases/toy/model_train.onnx" /* layers.0: moe.router.gate and attention.wq 32x32, output 32x64 */
 
 static bool is(struct sactag_text t, const char *z)
 {
@@ -374,7 +375,7 @@ Test(api, rows)
     cr_assert_eq(r.policy, SACTAG_RECOMPUTE);
     assert_text(r.reason, "forced:32x32:moe.router.gate");
     sactag_plan_row(p, 1, &r);
-    assert_text(r.fqn, "layers.0.wq");
+    assert_text(r.fqn, "layers.0.attention.wq");
     cr_assert_eq(r.policy, SACTAG_RECOMPUTE); /* the same shape */
     sactag_plan_row(p, 2, &r);
     assert_text(r.fqn, "layers.0.output");
@@ -402,7 +403,7 @@ Test(api, blocks_and_what_they_force)
     cr_assert_eq(b.forced[0].rhs.k, 32);
     cr_assert_eq(b.forced[0].rhs.n, 32);
     assert_text(b.forced[0].fqn, "moe.router.gate");
-    assert_text(b.forced[0].also, "wq");
+    assert_text(b.forced[0].also, "attention.wq");
     sactag_plan_free(p);
     sactag_close(m);
 }
