@@ -250,7 +250,9 @@ static int unpack(struct pt2_reader *r, zip_t *zip, struct pt2_program *prog)
         return unpack_fail(r, f, zip_strerror(zip));
     zip_int64_t n = zip_fread(file, text, f->size + 1);
     int rc = zip_fclose(file);
-    if (n < 0 || (uint64_t)n != f->size || rc != 0)
+    if (n < 0 || (uint64_t)n != f->size || rc != 0 ||
+        crc32_z(0, (const unsigned char *)text, f->size) !=
+            f->crc) /* libzip does not look beyond what was asked */
         return unpack_fail(r, f, "cannot be unpacked: its size or checksum is wrong");
     prog->text = (struct str){text, f->size};
     return 0;
