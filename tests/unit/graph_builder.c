@@ -578,8 +578,9 @@ int bench_plan(struct bench *b)
 
 int bench_passes(struct bench *b, int (*last)(struct state *s))
 {
-    static int (*const passes[])(struct state *) = {pass_walk,  pass_scope, pass_mm,     pass_linear,
-                                                    pass_order, pass_block, pass_policy, pass_regions};
+    static int (*const passes[])(struct state *) = {pass_walk,   pass_scope,   pass_mm,     pass_modules,
+                                                    pass_linear, pass_order,   pass_block,  pass_forced,
+                                                    pass_policy, pass_summary, pass_regions};
     bench_read(b);
     drop_results(b);
     b->passed = true;
