@@ -219,7 +219,7 @@ struct ir_model {
     uint32_t n_external;      /* attributes, values and indices of sparse tensors; ascending */
 
     const struct ir_source *source;
-    void *reader; /* the reader's own, freed by free_reader */
+    void *reader; /* the reader's own, in the arena or freed by free_reader */
     void (*free_reader)(struct ir_model *m);
     struct arena arena;
     struct diag *diag; /* where on-demand decoding reports; borrowed */

@@ -27,10 +27,15 @@
 struct onnx_limits {
     uint32_t max_depth; /* graphs nested in graphs: passes keep a frame for each level */
     uint64_t max_nodes; /* in all graphs; node ids have 32 bits */
+    uint64_t max_work; /* fields walked on demand (m->source) in records of more than ONNX_LONG_RECORD: a node
+                          in a function is asked for its attributes at each call, however long it is */
 };
-#define ONNX_MAX_DEPTH  64
-#define ONNX_MAX_NODES  UINT64_C(50000000)
-#define ONNX_SMALL_INTS 256
+#define ONNX_MAX_DEPTH 64
+#define ONNX_MAX_NODES UINT64_C(50000000)
+#define ONNX_MAX_WORK  UINT64_C(1000000000)
+
+#define ONNX_LONG_RECORD 256
+#define ONNX_SMALL_INTS  256
 
 /* Fills m, which ir_model_init() made; `bytes` must live as long as m. limits may be NULL. 0, or
  * IR_EINPUT: no ONNX model, malformed, not SSA, over a limit; the message says what and where.

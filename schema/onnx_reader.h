@@ -25,6 +25,11 @@ struct onnx_graph {
     uint32_t next_child;            /* onnx_scope.c */
 };
 
+/* m->reader: what decoding on demand has cost so far. */
+struct onnx_work {
+    uint64_t spent, max;
+};
+
 /* A name that a node refers to, hashed when it was met. */
 struct onnx_ref {
     struct str name;
@@ -161,11 +166,15 @@ struct onnx_tensor {
     int64_t dtype;       /* TensorProto.DataType as it stands there */
     struct ir_span data; /* the last data field */
     uint64_t bytes;      /* in all data fields; of external data, their length */
+    uint64_t fields;     /* walked so far, dims included */
 };
 
 void onnx_tensor_init(struct onnx_tensor *t);
 /* Adds what a TensorProto says: called once for each occurrence when occurrences merge. */
 int onnx_tensor_walk(struct onnx_tensor *t, const struct ir_model *m, struct str body, const uint8_t **bad);
+bool onnx_dtype_is_integer(int64_t dtype);
+/* Number of elements that dims say; IR_INTS_MAX + 1 for more than IR_INTS_MAX, and when it cannot be told. */
+uint32_t onnx_count(uint32_t rank, const int64_t *dims);
 /* dtype as an ir_value has it. */
 uint8_t onnx_tensor_dtype(const struct onnx_tensor *t);
 /* Shape id, IR_NONE when memory is exhausted. */

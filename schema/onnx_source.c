@@ -26,6 +26,19 @@ static int bad_node(struct ir_model *m, uint32_t node, const char *field, int er
                          ir_node_index(m, node), STR_ARG(name), wire_error_text(error));
 }
 
+/* Bounds the time that long records take which are asked for again and again. */
+static int spend(struct ir_model *m, uint64_t fields)
+{
+    struct onnx_work *work = m->reader;
+    if (fields <= ONNX_LONG_RECORD)
+        return 0;
+    work->spent += fields;
+    if (work->spent <= work->max)
+        return 0;
+    return diag_error(m->diag, IR_EINPUT,
+                      "attributes and constants that are long and used often take too much work");
+}
+
 /* ---- attributes */
 
 /* The scalar and text fields of an AttributeProto, and which others are there. */
@@ -34,6 +47,7 @@ struct attr_fields {
     int64_t i, type;
     double f;
     uint32_t seen; /* bit n: field n */
+    uint64_t fields;
 };
 
 static double float_of(uint64_t bits)
@@ -51,6 +65,7 @@ static int attr_fields_walk(struct attr_fields *a, struct str body, const uint8_
     int rc;
     *a = (struct attr_fields){0};
     while ((rc = wire_next(&w, &f)) == 1) {
+        a->fields++;
         if (f.number < 32)
             a->seen |= UINT32_C(1) << f.number;
         if (f.type == WIRE_LEN && f.number == ONNX_ATTR_NAME)
@@ -119,7 +134,7 @@ static int attr_ints(struct ir_attr *out, struct str body, const uint8_t **bad)
 /* Header and small integer contents of the attribute's tensor, whose occurrences merge. 0, an enum
  * wire_error, or IR_EMEM + *memory. */
 static int attr_tensor(struct ir_model *m, struct ir_attr *out, struct str body, bool *memory,
-                       const uint8_t **bad)
+                       uint64_t *fields, const uint8_t **bad)
 {
     struct onnx_tensor t;
     struct onnx_elements e = {.n = 0};
@@ -137,6 +152,7 @@ static int attr_tensor(struct ir_model *m, struct ir_attr *out, struct str body,
                 return rc;
         }
     }
+    *fields += 2 * t.fields;
     out->dtype = onnx_tensor_dtype(&t);
     out->shape = onnx_tensor_shape(&t, m);
     if (out->shape == IR_NONE) {
@@ -161,7 +177,8 @@ static void attr_init(struct ir_attr *out)
     out->dtype = 0;
 }
 
-static int attr_decode(struct ir_model *m, uint32_t node, struct ir_attr *out, struct str body)
+static int attr_decode(struct ir_model *m, uint32_t node, struct ir_attr *out, struct str body,
+                       uint64_t fields)
 {
     struct attr_fields a;
     const uint8_t *bad = NULL;
@@ -176,11 +193,14 @@ static int attr_decode(struct ir_model *m, uint32_t node, struct ir_attr *out, s
         if (out->kind == IR_ATTR_INTS)
             rc = attr_ints(out, body, &bad);
         else if (out->kind == IR_ATTR_TENSOR)
-            rc = attr_tensor(m, out, body, &memory, &bad);
+            rc = attr_tensor(m, out, body, &memory, &fields, &bad);
     }
     if (memory)
         return diag_error(m->diag, IR_EMEM, "out of memory");
-    return rc ? bad_node(m, node, "attribute", rc, bad) : 1;
+    if (rc)
+        return bad_node(m, node, "attribute", rc, bad);
+    rc = spend(m, fields);
+    return rc ? rc : 1;
 }
 
 static int source_attr(struct ir_model *m, uint32_t node, const char *name, struct ir_attr *out)
@@ -190,20 +210,23 @@ static int source_attr(struct ir_model *m, uint32_t node, const char *name, stru
     struct str last = {0};
     struct str wanted = str_of(name);
     const uint8_t *bad = NULL;
+    uint64_t fields = 0;
     int rc;
     while ((rc = wire_next(&w, &f)) == 1) {
         struct attr_fields a;
+        fields++;
         if (!wire_is_len(&f, ONNX_NODE_ATTRIBUTE))
             continue;
         int error = attr_fields_walk(&a, wire_str(&f), &bad);
         if (error)
             return bad_node(m, node, "attribute", error, bad);
+        fields += a.fields;
         if (str_eq(a.name, wanted))
             last = wire_str(&f);
     }
     if (rc)
         return bad_node(m, node, NULL, rc, w.at);
-    return last.s ? attr_decode(m, node, out, last) : 0;
+    return last.s ? attr_decode(m, node, out, last, fields) : spend(m, fields);
 }
 
 /* ---- metadata */
@@ -213,10 +236,12 @@ static int source_meta(struct ir_model *m, uint32_t node, const char *key, struc
     struct wire w = onnx_wire(onnx_at(m, m->nodes[node].span));
     struct wire_field f;
     struct str wanted = str_of(key);
+    uint64_t fields = 0;
     int rc, found = 0;
     while ((rc = wire_next(&w, &f)) == 1) {
         struct str k, v;
         const uint8_t *bad = NULL;
+        fields++;
         if (!wire_is_len(&f, ONNX_NODE_METADATA_PROPS))
             continue;
         int error = onnx_entry_walk(&k, &v, wire_str(&f), &bad);
@@ -227,10 +252,21 @@ static int source_meta(struct ir_model *m, uint32_t node, const char *key, struc
             found = 1;
         }
     }
-    return rc ? bad_node(m, node, NULL, rc, w.at) : found;
+    if (rc)
+        return bad_node(m, node, NULL, rc, w.at);
+    rc = spend(m, fields);
+    return rc ? rc : found;
 }
 
 /* ---- constants */
+
+/* What is known of the value without reading the tensor again: few elements of an integer type? */
+static bool may_be_ints(const struct ir_model *m, const struct ir_param *p)
+{
+    const struct ir_value *v = &m->values[p->value];
+    const struct ir_shape *s = &m->shapes[v->shape];
+    return onnx_dtype_is_integer(v->dtype) && onnx_count(s->rank, s->dims) <= IR_INTS_MAX;
+}
 
 static int source_param_ints(struct ir_model *m, uint32_t param, int64_t *out, uint32_t *n)
 {
@@ -239,7 +275,7 @@ static int source_param_ints(struct ir_model *m, uint32_t param, int64_t *out, u
     struct onnx_tensor t;
     struct onnx_elements e = {.n = 0};
     const uint8_t *bad = NULL;
-    if (p->sparse || p->external)
+    if (p->sparse || p->external || !may_be_ints(m, p))
         return 0;
     onnx_tensor_init(&t);
     int rc = onnx_tensor_walk(&t, m, body, &bad);
@@ -248,6 +284,8 @@ static int source_param_ints(struct ir_model *m, uint32_t param, int64_t *out, u
     if (rc)
         return diag_error_at(m->diag, IR_EINPUT, NULL, NULL, bad ? (uint64_t)(bad - m->bytes) : p->span.off,
                              "initializer '%.*s': %s", STR_ARG(t.name), wire_error_text(rc));
+    if ((rc = spend(m, 2 * t.fields)) != 0)
+        return rc;
     if (!onnx_elements_done(&e, &t))
         return 0;
     memcpy(out, e.v, e.n * sizeof *out);

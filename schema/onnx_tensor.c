@@ -7,7 +7,7 @@ void onnx_tensor_init(struct onnx_tensor *t)
     t->negative = t->external = t->has_data = false;
     t->dtype = 0;
     t->data = (struct ir_span){0};
-    t->bytes = 0;
+    t->bytes = t->fields = 0;
 }
 
 static int add_dims(struct onnx_tensor *t, const struct wire_field *f)
@@ -22,6 +22,7 @@ static int add_dims(struct onnx_tensor *t, const struct wire_field *f)
             t->dims[t->rank] = dim;
         if (t->rank < UINT32_MAX)
             t->rank++;
+        t->fields++;
     }
     return rc;
 }
@@ -42,7 +43,7 @@ static bool is_data(uint32_t number)
     }
 }
 
-static bool is_integer(int64_t dtype)
+bool onnx_dtype_is_integer(int64_t dtype)
 {
     switch (dtype) {
     case 2:  /* UINT8 */
@@ -111,6 +112,7 @@ int onnx_tensor_walk(struct onnx_tensor *t, const struct ir_model *m, struct str
     int rc;
     while ((rc = wire_next(&w, &f)) == 1) {
         *bad = f.start;
+        t->fields++;
         int error = tensor_field(t, &external_length, m, &f, bad);
         if (error)
             return error;
@@ -215,17 +217,18 @@ static int64_t raw_element(const unsigned char *p, unsigned size, bool sign)
     return (int64_t)v;
 }
 
-/* Number of elements that the dims say, IR_INTS_MAX + 1 for more than that. */
-static uint32_t count_elements(const struct onnx_tensor *t)
+uint32_t onnx_count(uint32_t rank, const int64_t *dims)
 {
     uint64_t n = 1;
-    if (t->rank > IR_RANK_MAX || t->negative)
+    if (rank > IR_RANK_MAX)
         return IR_INTS_MAX + 1;
-    for (uint32_t i = 0; i < t->rank; i++)
-        if (t->dims[i] == 0)
+    for (uint32_t i = 0; i < rank; i++)
+        if (dims[i] == 0)
             return 0;
-    for (uint32_t i = 0; i < t->rank; i++) {
-        n *= (uint64_t)t->dims[i] > IR_INTS_MAX ? IR_INTS_MAX + 1 : (uint64_t)t->dims[i];
+    for (uint32_t i = 0; i < rank; i++) {
+        if (dims[i] < 0 || dims[i] > IR_INTS_MAX)
+            return IR_INTS_MAX + 1;
+        n *= (uint64_t)dims[i];
         if (n > IR_INTS_MAX)
             return IR_INTS_MAX + 1;
     }
@@ -234,7 +237,7 @@ static uint32_t count_elements(const struct onnx_tensor *t)
 
 bool onnx_elements_done(struct onnx_elements *e, const struct onnx_tensor *t)
 {
-    uint32_t list, n = count_elements(t);
+    uint32_t list, n = t->negative ? IR_INTS_MAX + 1 : onnx_count(t->rank, t->dims);
     unsigned size = element_size(t->dtype, &list);
     if (!size || t->external || n > IR_INTS_MAX)
         return false;
@@ -255,7 +258,7 @@ static int record_data(struct onnx_reader *r, const struct onnx_tensor *t, struc
     struct ir_model *m = r->m;
     struct wire w = onnx_wire(body);
     struct wire_field f;
-    bool integer = is_integer(t->dtype);
+    bool integer = onnx_dtype_is_integer(t->dtype);
     while (wire_next(&w, &f) == 1) {
         if (f.type != WIRE_LEN || !is_data(f.number) || f.len == 0 || (integer && f.len <= ONNX_SMALL_INTS))
             continue;

@@ -388,3 +388,35 @@ Test(onnx_source, weights_are_not_read)
     cr_assert_lt(r.m.arena.total, 1 << 16);
     reading_free(&r);
 }
+
+/* A node with 1000 numbers of its own, and one with few. */
+Test(onnx_source, long_records_may_not_be_asked_for_without_end)
+{
+    struct reading r;
+    struct ir_attr a;
+    struct str s;
+    struct pb g = {0}, n = make_node("Op", "", "y"), p = {0}, small = make_node("Op", "", "z"), q = {0};
+    for (unsigned i = 0; i < 1000; i++)
+        pb_int(&p, 8, i);
+    pb_text(&p, 1, "ints");
+    pb_sub(&n, 5, p);
+    pb_sub(&g, 1, n);
+    pb_text(&q, 1, "axis");
+    pb_int(&q, 3, 1);
+    pb_sub(&small, 5, q);
+    pb_sub(&g, 1, small);
+    struct onnx_limits limits = {.max_work = 50000};
+    read_limited(&r, make_model(g), &limits, 0);
+    cr_assert_eq(r.rc, 0);
+    int rc = 1, calls = 0;
+    for (; rc == 1 && calls < 1000; calls++) {
+        rc = r.m.source->attr(&r.m, 0, "ints", &a);
+        cr_assert_eq(r.m.source->attr(&r.m, 1, "axis", &a), 1, "short records are free");
+        cr_assert_eq(r.m.source->meta(&r.m, 0, "k", &s), 0);
+    }
+    cr_assert_eq(rc, IR_EINPUT);
+    cr_assert(calls > 20 && calls < 60, "%d calls", calls);
+    cr_assert_eq(r.m.source->attr(&r.m, 0, "other", &a), IR_EINPUT, "absent ones cost the same");
+    cr_assert_not_null(strstr(reading_message(&r), "too much work"));
+    reading_free(&r);
+}
