@@ -98,7 +98,8 @@ static int place_of(struct blocker *b, uint32_t step, const struct mm *mm, struc
         return 0;
     }
     uint32_t direct = c->n > 1 || scope == 0 || mm ? block_of_operands(b, st) : IR_NONE;
-    if (mm && direct == IR_NONE)
+    if (mm && direct == IR_NONE &&
+        !mm->loose) /* a name made from an ambiguous scope is the first that fits */
         direct = block_of_fqn(b, mm->fqn);
     if (c->n > 1) {
         p->candidates = scope;
