@@ -6,8 +6,6 @@
 
 static bool gradient_name(struct str name)
 {
-    if (str_find(name, STR_LIT("rad")) < 0) /* most names, and there are many */
-        return false;
     return str_ends(name, STR_LIT("_grad")) || str_find(name, STR_LIT("_Grad/")) >= 0 ||
            str_find(name, STR_LIT("_grad/")) >= 0;
 }
@@ -24,12 +22,16 @@ static bool gradient_node(const struct ir_model *m, const struct ir_node *n, con
     return false;
 }
 
-/* Any sign of backward at all? Else the walk below is not worth its time. */
+/* Any sign of backward at all? Ops and the ends of output names tell; else the search through all names below
+ * is not worth its time. */
 static bool holds_backward(const struct state *s)
 {
     const struct ir_model *m = s->m;
-    for (uint32_t i = 0; i < m->n_nodes; i++)
-        if (gradient_node(m, &m->nodes[i], ir_node_op(m, &m->nodes[i])))
+    for (uint32_t i = 0; i < m->n_ops; i++)
+        if (str_ends(m->ops[i].type, STR_LIT("Grad")) || str_is(m->ops[i].type, "YieldOp"))
+            return true;
+    for (uint32_t v = 0; v < m->n_values; v++)
+        if (str_ends(ir_value_name(m, v), STR_LIT("_grad")))
             return true;
     return false;
 }

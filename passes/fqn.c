@@ -137,7 +137,10 @@ static bool made_up(struct str name)
 {
     if (name.n == 0 || name.s[0] == '/' || fqn_is_number(name))
         return true;
-    return str_find(name, STR_LIT("::")) >= 0 || str_find(name, STR_LIT(" ")) >= 0;
+    ptrdiff_t colon = str_chr(name, ':');
+    bool pair =
+        colon >= 0 && str_find(str_sub(name, (size_t)colon, name.n - (size_t)colon), STR_LIT("::")) >= 0;
+    return pair || str_chr(name, ' ') >= 0;
 }
 
 bool fqn_is_reparam(struct str name)

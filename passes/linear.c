@@ -27,26 +27,32 @@ static struct str listed_name(const struct state *s, struct str fqn)
                                                                   : fqn;
 }
 
-static bool linear_op(const struct state *s, uint32_t step)
+static bool linear_op(struct str op)
 {
     static const char *const ops[] = {"Transpose",   "MatMul",           "Gemm",          "Add",   "Cast",
                                       "Identity",    "Constant",         "Reshape",       "Shape", "Gather",
                                       "Concat",      "Unsqueeze",        "Squeeze",       "Slice", "Flatten",
                                       "FusedMatMul", "DequantizeLinear", "QuantizeLinear"};
-    struct str op = step_op(s, step)->type;
     for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
         if (str_is(op, ops[i]))
             return true;
     return false;
 }
 
-static void note_scopes(struct namer *k)
+/* Which scopes hold more than a Linear does, and how many products each. */
+static int note_scopes(struct namer *k)
 {
     struct state *s = k->s;
+    bool *plain = arena_alloc(&s->arena, s->m->n_ops ? s->m->n_ops : 1, sizeof *plain);
+    if (!plain)
+        return IR_EMEM;
+    for (uint32_t i = 0; i < s->m->n_ops; i++)
+        plain[i] = linear_op(s->m->ops[i].type);
     for (uint32_t i = 0; i < s->walk.n_steps; i++)
-        k->busy[s->scope_of[i]] |= !linear_op(s, i);
+        k->busy[s->scope_of[i]] |= !plain[s->m->nodes[s->walk.steps[i].node].op];
     for (uint32_t i = 0; i < s->n_mms; i++)
         k->products[s->scope_of[s->mms[i].step]]++;
+    return 0;
 }
 
 /* ---- names of mms ---- */
@@ -250,10 +256,10 @@ int pass_linear(struct state *s)
 {
     struct namer k;
     int rc = namer_init(&k, s);
-    if (!rc) {
-        note_uses(s, k.used);
-        note_scopes(&k);
-    }
+    if (!rc)
+        rc = note_uses(s, k.used);
+    if (!rc)
+        rc = note_scopes(&k);
     for (uint32_t i = 0; !rc && i < s->n_mms; i++) {
         struct mm *mm = &s->mms[i];
         trace_weight(s, mm);

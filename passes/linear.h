@@ -13,7 +13,7 @@ bool carries_name(const struct state *s, uint32_t value);
 
 /* How a parameter (or a renamed copy of one) is used: per slot, a set of these. */
 enum { USED_GATHER = 1, USED_TRANSPOSED = 2, USED_DIRECT = 4 };
-void note_uses(struct state *s, uint8_t *used);
+int note_uses(struct state *s, uint8_t *used);
 
 /* Follows an mm's rhs back to the parameter that it is, through transposes, casts and copies. Sets weight,
  * weight_name and transposed. */

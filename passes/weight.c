@@ -6,25 +6,54 @@
 #define TRACE_MAX   64 /* nodes between a weight and its product */
 #define REPARAM_MAX 32 /* nodes that compute a reparametrised weight */
 
-static uint8_t use_kind(const struct state *s, const struct ir_op *op, struct step st, uint32_t input)
+/* How ops treat their inputs: which input, and what that makes of a parameter there. */
+static const struct {
+    const char *type;
+    uint8_t input; /* ANY */
+    uint8_t used;  /* USED_*; BY_TRANSB: TRANSPOSED or DIRECT */
+} op_uses[] = {
+#define ANY       255
+#define BY_TRANSB 255
+    {"Gather", 0, USED_GATHER},
+    {"EmbedLayerNormalization", ANY, USED_GATHER},
+    {"aten.embedding.default", 0, USED_GATHER},
+    {"aten.embedding_bag.default", 0, USED_GATHER},
+    {"Transpose", ANY, USED_TRANSPOSED},
+    {"aten.t.default", ANY, USED_TRANSPOSED},
+    {"aten.permute.default", ANY, USED_TRANSPOSED},
+    {"aten.transpose.int", ANY, USED_TRANSPOSED},
+    {"aten.linear.default", ANY, USED_TRANSPOSED},
+    {"MatMul", 1, USED_DIRECT},
+    {"aten.matmul.default", 1, USED_DIRECT},
+    {"aten.mm.default", 1, USED_DIRECT},
+    {"aten.addmm.default", 2, USED_DIRECT},
+    {"Gemm", 1, BY_TRANSB},
+    {"FusedGemm", 1, BY_TRANSB},
+    {"FusedMatMul", 1, BY_TRANSB},
+    {"TransposeMatMul", 1, BY_TRANSB},
+};
+
+/* Row of op_uses per op id; NO_ROW for ops that are not in it. */
+#define NO_ROW 255
+static int find_rows(struct state *s, uint8_t **out)
 {
-    if (str_is(op->type, "Gather") || str_is(op->type, "aten.embedding.default") ||
-        str_is(op->type, "EmbedLayerNormalization") || str_is(op->type, "aten.embedding_bag.default"))
-        return input == 0 || str_is(op->type, "EmbedLayerNormalization") ? USED_GATHER : 0;
-    if (str_is(op->type, "Transpose") || str_is(op->type, "aten.t.default") ||
-        str_is(op->type, "aten.permute.default") || str_is(op->type, "aten.transpose.int") ||
-        str_is(op->type, "aten.linear.default"))
-        return USED_TRANSPOSED;
-    if (str_is(op->type, "aten.addmm.default"))
-        return input == 2 ? USED_DIRECT : 0;
-    if (input != 1)
+    *out = arena_alloc(&s->arena, s->m->n_ops ? s->m->n_ops : 1, 1);
+    for (uint32_t i = 0; *out && i < s->m->n_ops; i++) {
+        (*out)[i] = NO_ROW;
+        for (size_t j = 0; j < sizeof op_uses / sizeof *op_uses; j++)
+            if (str_is(s->m->ops[i].type, op_uses[j].type))
+                (*out)[i] = (uint8_t)j;
+    }
+    return *out ? 0 : IR_EMEM;
+}
+
+static uint8_t use_kind(const struct state *s, uint8_t row, struct step st, uint32_t input)
+{
+    if (op_uses[row].input != ANY && op_uses[row].input != input)
         return 0;
-    if (str_is(op->type, "Gemm") || str_is(op->type, "FusedGemm") || str_is(op->type, "FusedMatMul") ||
-        str_is(op->type, "TransposeMatMul"))
-        return walk_attr_int(&s->walk, st, "transB", 0) != 0 ? USED_TRANSPOSED : USED_DIRECT;
-    bool direct = str_is(op->type, "MatMul") || str_is(op->type, "aten.matmul.default") ||
-                  str_is(op->type, "aten.mm.default");
-    return direct ? USED_DIRECT : 0;
+    if (op_uses[row].used != BY_TRANSB)
+        return op_uses[row].used;
+    return walk_attr_int(&s->walk, st, "transB", 0) != 0 ? USED_TRANSPOSED : USED_DIRECT;
 }
 
 /* Ops that move a weight without changing which module it is. */
@@ -38,27 +67,33 @@ static bool passes_through(struct str op)
     return false;
 }
 
-void note_uses(struct state *s, uint8_t *used)
+/* The parameter and its copies on the way, through casts and the like. */
+static void note_use(struct state *s, struct use u, uint8_t kind, uint8_t *used)
 {
     const struct walk *w = &s->walk;
-    for (uint32_t i = 0; i < w->n_steps; i++) {
+    for (int hops = 0; u.value != IR_NONE && hops < TRACE_MAX; hops++) {
+        used[walk_slot(w, u)] |= kind;
+        struct step def = walk_def(w, u);
+        if (def.node == IR_NONE || !passes_through(ir_node_op(s->m, &s->m->nodes[def.node])->type))
+            return;
+        u = walk_resolve(w, walk_input(w, def, 0));
+    }
+}
+
+int note_uses(struct state *s, uint8_t *used)
+{
+    const struct walk *w = &s->walk;
+    uint8_t *rows;
+    int rc = find_rows(s, &rows);
+    for (uint32_t i = 0; !rc && i < w->n_steps; i++) {
         const struct ir_node *n = &s->m->nodes[w->steps[i].node];
-        const struct ir_op *op = ir_node_op(s->m, n);
-        for (uint32_t j = 0; j < n->n_in && j < 4; j++) {
-            struct use u = walk_resolve(w, walk_input(w, w->steps[i], j));
-            for (int hops = 0; u.value != IR_NONE && hops < TRACE_MAX;
-                 hops++) { /* through casts and copies */
-                uint8_t kind = use_kind(s, op, w->steps[i], j);
-                if (!kind)
-                    break;
-                used[walk_slot(w, u)] |= kind;
-                struct step def = walk_def(w, u);
-                if (def.node == IR_NONE || !passes_through(ir_node_op(s->m, &s->m->nodes[def.node])->type))
-                    break;
-                u = walk_resolve(w, walk_input(w, def, 0));
-            }
+        for (uint32_t j = 0; rows[n->op] != NO_ROW && j < n->n_in && j < 4; j++) {
+            uint8_t kind = use_kind(s, rows[n->op], w->steps[i], j);
+            if (kind)
+                note_use(s, walk_resolve(w, walk_input(w, w->steps[i], j)), kind, used);
         }
     }
+    return rc;
 }
 
 static bool swaps_last_two(const struct ir_attr *a)
