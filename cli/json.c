@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One row, block or Linear a line, so that the output can be kept in git and read in a diff. Text is escaped
- * as in tsv, so any bytes survive; what tsv prints as "-" is null. */
+/* The Linears as JSON, in the form of sactag_plan_to_json(): one a line, so that the output can be kept in
+ * git and read in a diff. Text is escaped as in tsv, so any bytes survive; what tsv prints as "-" is null. */
 
 static json_t *text(struct sactag_text t)
 {
@@ -29,12 +29,6 @@ static json_t *text(struct sactag_text t)
 static json_t *word(const char *s)
 {
     return strcmp(s, "-") == 0 ? json_null() : json_string(s);
-}
-
-static json_t *shape(struct sactag_shape s)
-{
-    char out[SHAPE_MAX];
-    return json_string(shape_text(out, s));
 }
 
 static json_t *number(int64_t v)
@@ -69,61 +63,6 @@ static bool put(FILE *f, json_t *object, bool ok)
 
 /* ---- the parts ---- */
 
-static json_t *graph_path(struct sactag_text t)
-{
-    return t.n == 1 && t.s[0] == '-' ? json_null() : text(t);
-}
-
-static bool put_row(FILE *f, const struct sactag_row *r)
-{
-    json_t *j = json_object();
-    bool ok = j != NULL;
-
-    set(j, "index", count(r->index), &ok);
-    set(j, "graph", graph_path(r->graph), &ok);
-    set(j, "node", text(r->node), &ok);
-    set(j, "output", text(r->output), &ok);
-    set(j, "op", text(r->op), &ok);
-    set(j, "block", text(r->block), &ok);
-    set(j, "call", r->block.n ? count(r->call) : json_null(), &ok);
-    set(j, "fqn", text(r->fqn), &ok);
-    set(j, "evidence", word(sactag_evidence_name(r->evidence)), &ok);
-    set(j, "rhs", shape(r->rhs), &ok);
-    set(j, "policy", json_string(sactag_policy_name(r->policy)), &ok);
-    set(j, "reason", text(r->reason), &ok);
-    return put(f, j, ok);
-}
-
-static json_t *forced(const struct sactag_forced *x)
-{
-    json_t *j = json_object();
-    bool ok = j != NULL;
-
-    set(j, "rhs", shape(x->rhs), &ok);
-    set(j, "fqn", text(x->fqn), &ok);
-    set(j, "also", text(x->also), &ok);
-    if (ok)
-        return j;
-    json_decref(j);
-    return NULL;
-}
-
-static bool put_block(FILE *f, const struct sactag_block *b)
-{
-    json_t *j = json_object(), *list = json_array();
-    bool ok = j && list;
-
-    for (size_t i = 0; ok && i < b->n_forced; i++)
-        ok = json_array_append_new(list, forced(&b->forced[i])) == 0;
-    set(j, "fqn", text(b->fqn), &ok);
-    set(j, "calls", count(b->calls), &ok);
-    set(j, "saved", count(b->saved), &ok);
-    set(j, "recomputed", count(b->recomputed), &ok);
-    set(j, "forced_rows", count(b->forced_rows), &ok);
-    set(j, "forced", list, &ok);
-    return put(f, j, ok);
-}
-
 static bool put_linear(FILE *f, const struct sactag_linear *l)
 {
     json_t *j = json_object();
@@ -157,136 +96,16 @@ static bool put_model(const struct page *p, const char *digest)
     return put(p->f, j, ok);
 }
 
-static json_t *strings(const struct strings *list, bool *ok)
+static int put_text_piece(void *ctx, const char *piece, size_t n)
 {
-    json_t *j = json_array();
-
-    for (size_t i = 0; j && i < list->n; i++)
-        if (json_array_append_new(j, text(text_of(list->s[i]))))
-            *ok = false;
-    return j;
-}
-
-static json_t *shapes(const struct options *o, bool *ok)
-{
-    json_t *j = json_array();
-
-    for (size_t i = 0; j && i < o->n_shapes; i++)
-        if (json_array_append_new(j, shape(o->shapes[i])))
-            *ok = false;
-    return j;
-}
-
-/* The options as decided with: no default is left to guess. */
-static bool put_options(const struct page *p, const struct sactag_summary *s)
-{
-    static const char *const matches[] = {"exact", "exact", "substring", "glob"};
-    const struct sactag_options *x = &p->o->policy;
-    bool titan = x->profile == SACTAG_PROFILE_TITAN, ok = true;
-    json_t *j = json_object();
-
-    set(j, "fqns", strings(&p->o->fqns, &ok), &ok);
-    set(j, "force_shapes", shapes(p->o, &ok), &ok);
-    set(j, "match", json_string(x->match == SACTAG_MATCH_DEFAULT && titan ? "substring" : matches[x->match]),
-        &ok);
-    set(j, "profile", titan ? json_string("titan") : json_null(), &ok);
-    set(j, "blocks", strings(&p->o->blocks, &ok), &ok);
-    set(j, "mm_rule", json_string(s->mm_rule == SACTAG_MM_TORCH ? "torch" : "onnx"), &ok);
-    set(j, "mm_ops", strings(&p->o->mm_ops, &ok), &ok);
-    set(j, "order", json_string(x->order == SACTAG_ORDER_FILE ? "file" : "auto"), &ok);
-    set(j, "strict", json_boolean(x->strict), &ok);
-    set(j, "specialize", json_boolean(x->specialize), &ok);
-    return put(p->f, j, ok);
-}
-
-static bool put_summary(const struct page *p, const struct sactag_summary *s)
-{
-    json_t *j = json_object(), *evidence = json_object();
-    bool ok = j && evidence;
-
-    for (int i = 0; i < 6; i++) {
-        const char *name = sactag_evidence_name((enum sactag_evidence)i);
-        set(evidence, strcmp(name, "-") == 0 ? "none" : name, count(s->evidence[i]), &ok);
-    }
-    set(j, "rows", count(s->rows), &ok);
-    set(j, "saved", count(s->saved), &ok);
-    set(j, "recomputed", count(s->recomputed), &ok);
-    set(j, "forced", count(s->forced), &ok);
-    set(j, "addmm", count(s->addmm), &ok);
-    set(j, "outside", count(s->outside), &ok);
-    if (p->tags) {
-        json_decref(evidence);
-    } else {
-        set(j, "evidence", evidence, &ok);
-        set(j, "rules_differ", count(s->rules_differ), &ok);
-        set(j, "assumed", count(s->assumed), &ok);
-        set(j, "blocks", json_string(s->blocks_how), &ok);
-    }
-    return put(p->f, j, ok);
-}
-
-/* ---- the whole ---- */
-
-static bool put_blocks(const struct page *p)
-{
-    size_t n = sactag_plan_block_count(p->plan);
-    bool ok = true;
-
-    fputs(",\n\"blocks\": [", p->f);
-    for (size_t i = 0; ok && i < n; i++) {
-        struct sactag_block b;
-        sactag_plan_block(p->plan, i, &b);
-        fputs(i ? ",\n" : "\n", p->f);
-        ok = put_block(p->f, &b);
-    }
-    fputs("]", p->f);
-    return ok;
-}
-
-static bool put_rows(const struct page *p)
-{
-    size_t n = sactag_plan_count(p->plan);
-    bool ok = true;
-
-    fputs(",\n\"rows\": [", p->f);
-    for (size_t i = 0; ok && i < n; i++) {
-        struct sactag_row r;
-        sactag_plan_row(p->plan, i, &r);
-        fputs(i ? ",\n" : "\n", p->f);
-        ok = put_row(p->f, &r);
-    }
-    fputs("]\n", p->f);
-    return ok;
-}
-
-static bool put_plan(const struct page *p, const char *digest)
-{
-    struct sactag_summary s;
-
-    sactag_plan_summary(p->plan, &s);
-    fprintf(p->f, "{\n\"sactag\": \"%s\",\n\"version\": 1,\n\"model\": ", p->tags ? "tags" : "plan");
-    if (!put_model(p, digest))
-        return false;
-    if (!p->tags) {
-        fputs(",\n\"options\": ", p->f);
-        if (!put_options(p, &s))
-            return false;
-    }
-    fputs(",\n\"summary\": ", p->f);
-    if (!put_summary(p, &s) || !put_blocks(p) || !put_rows(p))
-        return false;
-    fputs("}\n", p->f);
-    return true;
+    return fwrite(piece, 1, n, ctx) == n ? 0 : -1;
 }
 
 int print_plan_json(const struct page *p)
 {
-    char digest[33];
-    int e = input_done(p->in, p->o, sactag_digest(p->in->m, digest, p->in->d));
+    int status = sactag_plan_to_json(p->plan, p->in->base, put_text_piece, p->f, p->in->d);
 
-    if (e)
-        return e;
-    return put_plan(p, digest) ? 0 : message_nomem(&p->o->voice);
+    return input_done(p->in, p->o, ferror(p->f) ? 0 : status); /* write errors stay with the file */
 }
 
 int print_linears_json(const struct page *p)

@@ -214,7 +214,7 @@ static void put_header(const struct page *p, const struct groups *g, const struc
     if (p->tags) {
         key(p, "tags");
         if (s->rows)
-            fprintf(p->f, "%" PRIu32 "\n", s->rows);
+            fprintf(p->f, "%" PRIu32 " (carrier %s)\n", s->rows, s->carrier ? s->carrier : "?");
         else
             fputs("none\n", p->f);
         return;

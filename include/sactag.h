@@ -247,6 +247,7 @@ struct sactag_summary {
     uint32_t assumed;      /* rows whose reason carries an assumption */
     enum sactag_mm_rule mm_rule;
     const char *blocks_how; /* "given", "auto", "whole" */
+    const char *carrier; /* of tags that were read: "metadata", "attribute", "popart"; NULL for a decision */
 };
 
 typedef struct sactag_plan sactag_plan;

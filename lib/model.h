@@ -37,6 +37,7 @@ struct sactag_plan {
     struct plan *plan;             /* ours; writing adds to its arena, also behind a const sactag_plan */
     sactag_model *model;           /* borrowed */
     bool from_tags;                /* made by sactag_read_tags() or sactag_decide_tagged() */
+    const char *carrier;           /* of tags that were read, NULL without */
     struct plan_file *file;        /* ours: read from a file; then there are no plan and no model */
     struct sactag_options options; /* of a plan that was decided */
     bool has_options;

@@ -381,6 +381,7 @@ void sactag_plan_summary(const sactag_plan *p, struct sactag_summary *out)
         .assumed = s->n_assumed,
         .mm_rule = s->options.rule == MM_TORCH ? SACTAG_MM_TORCH : SACTAG_MM_ONNX,
         .blocks_how = s->blocks_how ? s->blocks_how : "auto",
+        .carrier = p->carrier,
     };
     memcpy(out->evidence, s->n_evidence, sizeof out->evidence);
 }

@@ -103,8 +103,10 @@ static json_t *summary(struct writer *w, const struct sactag_summary *s, bool ta
     set(w, j, "forced", count(s->forced));
     set(w, j, "addmm", count(s->addmm));
     set(w, j, "outside", count(s->outside));
-    if (tags)
+    if (tags) {
+        set(w, j, "carrier", s->carrier ? json_string(s->carrier) : json_null());
         return j;
+    }
     set(w, j, "evidence", evidence(w, s));
     set(w, j, "rules_differ", count(s->rules_differ));
     set(w, j, "assumed", count(s->assumed));

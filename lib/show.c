@@ -17,6 +17,11 @@ static int nomem(struct diag *d)
     return diag_error(d, IR_EMEM, "out of memory");
 }
 
+static const char *carrier_name(enum carrier c)
+{
+    return c == CARRIER_ATTRIBUTE ? "attribute" : c == CARRIER_POPART ? "popart" : "metadata";
+}
+
 /* "forced:4096x64:moe.router.gate" tells the rhs. */
 static struct mm_shape shape_in(struct str reason)
 {
@@ -128,6 +133,8 @@ static int read_tags(sactag_plan *out, struct diag *d)
     arena_init(&out->plan->arena, m->arena.limit);
     names_init(&s.blocks);
     int e = tags_load(&tags, m, d);
+    if (!e && (tags.tagged || tags.n))
+        out->carrier = carrier_name(tags.carrier);
     if (!e)
         e = show_tags(&s);
     if (!e)
