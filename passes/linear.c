@@ -189,8 +189,8 @@ static int name_mm(struct namer *k, struct mm *mm)
 
 /* ---- Linears that no mm shows ---- */
 
-/* A 2-D FQN.weight that is neither looked up in nor only multiplied as it is: a Linear that is never called,
- * or whose weight the model uses by hand. */
+/* A 2-D FQN.weight that is neither looked up in, nor only added or multiplied as it is: a Linear that is
+ * never called, or whose weight the model uses by hand. */
 static int unused_linears(struct namer *k)
 {
     struct state *s = k->s;
@@ -199,7 +199,7 @@ static int unused_linears(struct namer *k)
         if (!carries_name(s, v) || s->m->values[v].graph != 0 || x->rank != 2)
             continue;
         uint8_t used = k->used[walk_slot(&s->walk, (struct use){FRAME_MAIN, v})];
-        if ((used & USED_GATHER) || ((used & USED_DIRECT) && !(used & USED_TRANSPOSED)))
+        if ((used & USED_GATHER) || ((used & (USED_DIRECT | USED_AS_TABLE)) && !(used & USED_TRANSPOSED)))
             continue;
         enum param_kind kind;
         uint32_t id;

@@ -11,8 +11,9 @@ int module_of_param(struct state *s, struct str name, enum param_kind *kind, uin
 /* May this value carry a parameter's name? Parameters, weights as graph inputs, renamed copies. */
 bool carries_name(const struct state *s, uint32_t value);
 
-/* How a parameter (or a renamed copy of one) is used: per slot, a set of these. */
-enum { USED_GATHER = 1, USED_TRANSPOSED = 2, USED_DIRECT = 4 };
+/* How a parameter (or a renamed copy of one) is used: per slot, a set of these. AS_TABLE: added to
+ * activations or put beside them, like learnt positions. */
+enum { USED_GATHER = 1, USED_TRANSPOSED = 2, USED_DIRECT = 4, USED_AS_TABLE = 8 };
 int note_uses(struct state *s, uint8_t *used);
 
 /* Follows an mm's rhs back to the parameter that it is, through transposes, casts and copies. Sets weight,

@@ -31,6 +31,13 @@ static const struct {
     {"FusedGemm", 1, BY_TRANSB},
     {"FusedMatMul", 1, BY_TRANSB},
     {"TransposeMatMul", 1, BY_TRANSB},
+    {"Add", ANY, USED_AS_TABLE},
+    {"Sub", ANY, USED_AS_TABLE},
+    {"Mul", ANY, USED_AS_TABLE},
+    {"Concat", ANY, USED_AS_TABLE},
+    {"Expand", 0, USED_AS_TABLE},
+    {"aten.add.Tensor", ANY, USED_AS_TABLE},
+    {"aten.mul.Tensor", ANY, USED_AS_TABLE},
 };
 
 /* Row of op_uses per op id; NO_ROW for ops that are not in it. */
@@ -51,6 +58,8 @@ static uint8_t use_kind(const struct state *s, uint8_t row, struct step st, uint
 {
     if (op_uses[row].input != ANY && op_uses[row].input != input)
         return 0;
+    if (op_uses[row].used == USED_AS_TABLE && facts_get(&s->facts, walk_output(&s->walk, st, 0)).fixed)
+        return 0; /* parameters only: a weight is computed */
     if (op_uses[row].used != BY_TRANSB)
         return op_uses[row].used;
     return walk_attr_int(&s->walk, st, "transB", 0) != 0 ? USED_TRANSPOSED : USED_DIRECT;
@@ -74,7 +83,10 @@ static void note_use(struct state *s, struct use u, uint8_t kind, uint8_t *used)
     for (int hops = 0; u.value != IR_NONE && hops < TRACE_MAX; hops++) {
         used[walk_slot(w, u)] |= kind;
         struct step def = walk_def(w, u);
-        if (def.node == IR_NONE || !passes_through(ir_node_op(s->m, &s->m->nodes[def.node])->type))
+        if (def.node == IR_NONE)
+            return;
+        struct str op = ir_node_op(s->m, &s->m->nodes[def.node])->type;
+        if (!passes_through(op) && !(kind == USED_AS_TABLE && str_is(op, "Slice")))
             return;
         u = walk_resolve(w, walk_input(w, def, 0));
     }
