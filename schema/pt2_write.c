@@ -10,6 +10,7 @@
 #include <zlib.h>
 
 #define GROWTH_SLACK (UINT64_C(1) << 20) /* room for what is not measured when zip64 fields are decided */
+#define ESCAPED_MAX  36                  /* bytes that escaping twice makes of one, at most */
 
 /* A place that tags go to: a node's metadata, or the model's. */
 struct target {
@@ -312,17 +313,11 @@ static int change(struct writer *w, int64_t *delta, const struct target *t, stru
     return rc == 0 && edit ? push_edit(w, del.s, del.n, ins) : rc;
 }
 
-/* Tags one target of a program. */
-static int tag_target(struct writer *w, uint32_t program, struct target *t, uint32_t node,
-                      const struct annot *members, size_t n)
+/* A target's custom becomes `custom`. */
+static int apply(struct writer *w, uint32_t program, const struct target *t, struct str custom)
 {
-    struct str custom, remembered = node == ANNOT_MODEL ? w->was.model : w->was.nodes[node];
-    int rc;
-    if ((rc = find_original(t, w, remembered)) != 0 ||
-        (rc = make_custom(&custom, w, t, node, members, n)) != 0 ||
-        (rc = change(w, &w->grown[program], t, custom, true)) != 0)
-        return rc;
-    return change(w, &w->original[program], t, t->was, false);
+    int rc = change(w, &w->grown[program], t, custom, true);
+    return rc != 0 ? rc : change(w, &w->original[program], t, t->was, false);
 }
 
 /* ---- nodes ---- */
@@ -347,8 +342,12 @@ static int tag_node(struct writer *w, uint32_t node, const struct annot *members
     struct str text = pt2_text(w->m, node);
     if (n == 0 && !has(text, "\"custom\""))
         return 0;
-    int rc = target_read(&t, w, text, false);
-    return rc != 0 ? rc : tag_target(w, w->m->nodes[node].seg, &t, node, members, n);
+    struct str custom;
+    int rc;
+    if ((rc = target_read(&t, w, text, false)) != 0 || (rc = find_original(&t, w, w->was.nodes[node])) != 0 ||
+        (rc = make_custom(&custom, w, &t, node, members, n)) != 0)
+        return rc;
+    return apply(w, w->m->nodes[node].seg, &t, custom);
 }
 
 /* The model's annotations, which are the last ones. */
@@ -402,11 +401,13 @@ static int model_members(struct annot **out, size_t *n, struct writer *w)
     return 0;
 }
 
-static int model_target(struct target *t, struct writer *w)
+/* The place of the model's tags, and which node it is at (ANNOT_MODEL: none). */
+static int model_target(struct target *t, uint32_t *node, struct writer *w)
 {
-    if (w->model_node != IR_NONE)
-        return target_read(t, w, pt2_text(w->m, w->model_node), false);
-    return target_read(t, w, w->pt2->programs[0].meta, true);
+    bool at_node = w->model_node != IR_NONE;
+    *node = at_node ? w->model_node : ANNOT_MODEL;
+    int rc = target_read(t, w, at_node ? pt2_text(w->m, *node) : w->pt2->programs[0].meta, !at_node);
+    return rc != 0 ? rc : find_original(t, w, at_node ? w->was.nodes[*node] : w->was.model);
 }
 
 /* The state of the archive when programs have changed by `delta`. Checksums are filled in later. */
@@ -419,21 +420,38 @@ static int state_after(struct zip_state *s, struct writer *w, const int64_t *del
     return 0;
 }
 
-/* Which zip64 fields the output needs and the original has not. */
-static int decide_wide(struct writer *w, struct zip_wide *out)
+/* Which zip64 fields the output needs and the original has not. This goes into sac.undo, so it has to be
+ * known before the size of the model's tags is: an upper bound must do, the same from whichever state. */
+static int decide_wide(struct writer *w, const struct target *model, struct zip_wide *out)
 {
     struct zip_state original, now, to;
+    int64_t less = 0;
     uint64_t growth = GROWTH_SLACK + (uint64_t)w->pt2->zip.n * 16 + w->n_undo * 2;
     for (uint32_t i = 0; i < w->pt2->n_programs; i++)
         growth += (uint64_t)(w->grown[i] > w->original[i] ? w->grown[i] - w->original[i] : 0);
     for (size_t i = model_from(w->a); i < w->a->n; i++)
-        growth +=
-            w->a->a[i].key.n + w->a->a[i].value.n * 36; /* the longest that escaping twice can make it */
-    if (state_after(&original, w, w->original) != 0 || state_after(&to, w, w->grown) != 0 ||
-        zip_state_init(&now, &w->pt2->zip, &w->was.wide, &w->arena) != 0 ||
+        growth += (w->a->a[i].key.n + w->a->a[i].value.n) * ESCAPED_MAX;
+    int rc = change(w, &less, model, model->was, false);
+    if (rc != 0 || (rc = state_after(&original, w, w->original)) != 0 ||
+        (rc = state_after(&to, w, w->grown)) != 0)
+        return rc;
+    original.sizes[w->pt2->programs[0].member] += (uint64_t)less;
+    if (zip_state_init(&now, &w->pt2->zip, &w->was.wide, &w->arena) != 0 ||
         zip_widen(&to, &original, &now, &w->pt2->zip, w->m->bytes, growth, &w->arena) != 0)
         return no_memory(w);
     *out = to.wide;
+    return remember_wide(w, out);
+}
+
+/* sac.undo becomes one more of the model's members. */
+static int add_undo(struct writer *w, struct annot *members, size_t *n)
+{
+    char *text = w->n_undo ? arena_strdup(&w->arena, w->undo, w->n_undo) : NULL;
+    if (w->n_undo && !text)
+        return no_memory(w);
+    if (text)
+        members[(*n)++] = (struct annot){
+            .node = ANNOT_MODEL, .kind = ANNOT_META, .key = STR_LIT(PT2_UNDO), .value = {text, w->n_undo}};
     return 0;
 }
 
@@ -441,30 +459,22 @@ static int tag_model(struct writer *w, struct zip_wide *wide)
 {
     struct target t;
     struct annot *members;
+    struct str custom;
+    uint32_t node;
     size_t n = 0;
-    int rc = model_members(&members, &n, w);
-    if (rc != 0)
-        return rc;
-    if (w->a->n && ((rc = decide_wide(w, wide)) != 0 || (rc = remember_wide(w, wide)) != 0))
-        return rc;
-    if (n == 0 && !w->tagged)
+    int rc;
+    bool no_place = w->model_node == IR_NONE && !w->pt2->programs[0].meta.s;
+    if (no_place || (w->a->n == 0 && !w->tagged))
         return 0;
-    if ((rc = model_target(&t, w)) != 0)
+    if ((rc = model_members(&members, &n, w)) != 0 || (rc = model_target(&t, &node, w)) != 0)
         return rc;
-    struct str custom; /* is the original to be remembered? That goes into sac.undo, which goes in here */
-    uint32_t node = w->model_node == IR_NONE ? ANNOT_MODEL : w->model_node;
-    if ((rc = find_original(&t, w, node == ANNOT_MODEL ? w->was.model : w->was.nodes[node])) != 0 ||
+    if (w->a->n && (rc = decide_wide(w, &t, wide)) != 0)
+        return rc;
+    /* made twice: whether the original is to be remembered goes into sac.undo, which goes in here */
+    if ((rc = make_custom(&custom, w, &t, node, members, n)) != 0 || (rc = add_undo(w, members, &n)) != 0 ||
         (rc = make_custom(&custom, w, &t, node, members, n)) != 0)
         return rc;
-    size_t keep = w->n_undo;
-    if (keep) {
-        char *text = arena_strdup(&w->arena, w->undo, keep);
-        if (!text)
-            return no_memory(w);
-        members[n++] = (struct annot){
-            .node = ANNOT_MODEL, .kind = ANNOT_META, .key = STR_LIT(PT2_UNDO), .value = {text, keep}};
-    }
-    return tag_target(w, 0, &t, node, members, n);
+    return apply(w, 0, &t, custom);
 }
 
 /* ---- output ---- */
