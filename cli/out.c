@@ -45,7 +45,7 @@ static int open_temporary(struct out *out, const struct options *o, mode_t mode)
     for (int tries = 0; fd < 0 && tries < 10; tries++) {
         if (getrandom(&number, sizeof number, 0) < 0)
             return failed(out, o, "name a temporary file");
-        if (asprintf(&out->temporary, "%.*s.sactag-%016llx", folder, out->target,
+        if (asprintf(&out->temporary, "%.*s.sactag-%016llx.tmp", folder, out->target,
                      (unsigned long long)number) < 0) {
             out->temporary = NULL;
             return message_nomem(&o->voice);

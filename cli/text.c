@@ -498,7 +498,10 @@ static void put_sum(const struct page *p, const struct groups *g, uint32_t b)
         fputs("not called, ", p->f);
     if (block.calls > 1)
         fprintf(p->f, "%" PRIu32 " calls, ", block.calls);
-    put_counts(p->f, &s);
+    if (s.saved + s.recomputed == 0)
+        fputs("no mms", p->f);
+    else
+        put_counts(p->f, &s);
     fputc('\n', p->f);
 }
 
