@@ -26,12 +26,25 @@ void table_free(struct table *t)
     *t = (struct table){0};
 }
 
-uint32_t *table_at(struct table *t, uint64_t key)
+static size_t slot_of(const struct table *t, uint64_t key)
 {
     size_t i = (size_t)(key ^ key >> 32) & t->mask;
 
     while (t->slots[i].used && t->slots[i].key != key)
         i = (i + 1) & t->mask;
+    return i;
+}
+
+uint32_t *table_find(const struct table *t, uint64_t key)
+{
+    size_t i = slot_of(t, key);
+    return t->slots[i].used ? &t->slots[i].value : NULL;
+}
+
+uint32_t *table_at(struct table *t, uint64_t key)
+{
+    size_t i = slot_of(t, key);
+
     if (!t->slots[i].used)
         t->slots[i] = (struct table_slot){key, TABLE_NONE, 1};
     return &t->slots[i].value;

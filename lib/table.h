@@ -25,6 +25,9 @@ void table_free(struct table *t);
  * asked for. */
 uint32_t *table_at(struct table *t, uint64_t key);
 
+/* The same without adding: NULL when the key is not there. */
+uint32_t *table_find(const struct table *t, uint64_t key);
+
 /* Hashes to make keys of: of text, and of what has been hashed so far with something more. */
 uint64_t hash_str(struct str s, uint64_t seed);
 uint64_t hash_u64(uint64_t v, uint64_t seed);

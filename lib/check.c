@@ -1,0 +1,244 @@
+/* Are the tags of a model what they should be? */
+#include "lib/reason.h"
+#include "lib/tagged.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+struct sactag_problems {
+    struct sactag_problem *items;
+    size_t n, cap;
+    struct arena arena;
+};
+
+struct checker {
+    sactag_problems *out;
+    struct ir_model *m;
+    const struct tagged *t;
+    struct diag *d;
+    uint8_t *is_mm; /* per node: a row has it */
+    uint32_t by_hand;
+    bool titan;
+};
+
+const char *sactag_problem_name(enum sactag_problem_kind k)
+{
+    static const char *const names[] = {"not-tagged", "graph-changed", "lost",
+                                        "stale",      "contradicting", "unknown"};
+    return (unsigned)k < 6 ? names[k] : "?";
+}
+
+/* ---- adding ---- */
+
+static int nomem(struct diag *d)
+{
+    return diag_error(d, IR_EMEM, "out of memory");
+}
+
+static int add(struct checker *c, struct sactag_problem p, const char *text)
+{
+    if (!text || grow(&c->out->items, &c->out->cap, c->out->n + 1, sizeof *c->out->items))
+        return nomem(c->d);
+    p.text = (struct sactag_text){text, strlen(text)};
+    c->out->items[c->out->n++] = p;
+    return 0;
+}
+
+static int add_model(struct checker *c, enum sactag_problem_kind kind, const char *text)
+{
+    return add(c, (struct sactag_problem){.kind = kind}, text);
+}
+
+/* About a node: `text` is its end, "the tag is lost". `fqn` may be empty. */
+static int add_node(struct checker *c, enum sactag_problem_kind kind, uint32_t node, struct str fqn,
+                    const char *text)
+{
+    const struct ir_node *n = &c->m->nodes[node];
+    const char *path = ir_graph_path(c->m, n->graph);
+    struct str name = fqn.n ? fqn : n->name.n ? n->name : ir_value_name(c->m, ir_node_output(c->m, n, 0));
+    size_t len = str_escape(NULL, 0, name);
+    char *escaped = arena_alloc(&c->out->arena, len + 1, 1);
+
+    if (!path || !text || !escaped)
+        return nomem(c->d);
+    str_escape(escaped, len + 1, name);
+    struct sactag_problem p = {.kind = kind,
+                               .node = {n->name.n ? n->name.s : NULL, n->name.n},
+                               .graph = {path, strlen(path)},
+                               .index = ir_node_index(c->m, node)};
+    return add(c, p, arena_printf(&c->out->arena, "%s: %s", escaped, text));
+}
+
+/* ---- rows ---- */
+
+static const char *word(enum policy p)
+{
+    return sactag_policy_name((enum sactag_policy)p);
+}
+
+static const char *escape(struct checker *c, struct str s)
+{
+    size_t n = str_escape(NULL, 0, s);
+    char *out = arena_alloc(&c->out->arena, n + 1, 1);
+
+    if (out)
+        str_escape(out, n + 1, s);
+    return out ? out : "";
+}
+
+/* A node that runs several times carries neither reason nor region: then the region is not known. */
+static bool same_region(const struct checker *c, const struct plan_row *r, const struct tag *tag)
+{
+    if (tag->block.n == 0 || r->block == IR_NONE)
+        return true;
+    return tag->call == r->call && str_eq(tag->block, c->t->decided->plan->blocks[r->block].fqn);
+}
+
+static int check_region(struct checker *c, const struct plan_row *r, const struct tag *tag)
+{
+    struct str block = c->t->decided->plan->blocks[r->block].fqn;
+
+    return add_node(c, SACTAG_STALE, r->node, r->fqn,
+                    arena_printf(&c->out->arena, "the tag says region %s#%" PRIu32 ", the policy %s#%" PRIu32,
+                                 escape(c, tag->block), tag->call, escape(c, block), r->call));
+}
+
+static int check_tag(struct checker *c, const struct plan_row *r, const struct tag *tag)
+{
+    struct reason reason = reason_parse(tag->reason);
+    struct arena *a = &c->out->arena;
+
+    if (reason.kind == REASON_MANUAL) {
+        c->by_hand += tag->policy != r->policy;
+        return 0;
+    }
+    if (!reason_allows(&reason, tag->policy, c->titan))
+        return add_node(c, SACTAG_CONTRADICTING, r->node, r->fqn,
+                        arena_printf(a, "the tag says %s, but its reason is %s", word(tag->policy),
+                                     escape(c, tag->reason)));
+    if (r->policy == POLICY_NONE)
+        return add_node(
+            c, SACTAG_UNKNOWN, r->node, r->fqn,
+            arena_printf(a, "the tag says %s, but the mm is outside all blocks", word(tag->policy)));
+    if (tag->policy != r->policy)
+        return add_node(c, SACTAG_STALE, r->node, r->fqn,
+                        arena_printf(a, "the tag says %s%s%s%s, the policy says %s (%s)", word(tag->policy),
+                                     tag->reason.n ? " (" : "", tag->reason.n ? escape(c, tag->reason) : "",
+                                     tag->reason.n ? ")" : "", word(r->policy), escape(c, r->reason)));
+    return same_region(c, r, tag) ? 0 : check_region(c, r, tag);
+}
+
+static int check_row(struct checker *c, const struct plan_row *r)
+{
+    const struct tag *tag = tagged_tag(c->t, r->node);
+    bool first = !c->is_mm[r->node]; /* of the runs of a node that runs several times */
+
+    c->is_mm[r->node] = 1;
+    if (tag)
+        return check_tag(c, r, tag);
+    if (r->policy == POLICY_NONE || !first)
+        return 0;
+    return add_node(c, SACTAG_LOST, r->node, r->fqn,
+                    arena_printf(&c->out->arena, "no tag; the policy says %s (%s)", word(r->policy),
+                                 escape(c, r->reason)));
+}
+
+/* Tags on nodes that are no mms; with --tag all these have tags, too. */
+static int check_others(struct checker *c)
+{
+    int e = 0;
+
+    for (uint32_t i = 0; !e && !c->t->all && i < c->t->tags.n; i++) {
+        const struct tag *tag = &c->t->tags.tags[i];
+        if (!c->is_mm[tag->node])
+            e = add_node(c, SACTAG_UNKNOWN, tag->node, (struct str){NULL, 0},
+                         arena_printf(&c->out->arena, "the tag says %s, but the policy finds no mm here",
+                                      word(tag->policy)));
+    }
+    return e;
+}
+
+/* ---- the model ---- */
+
+static int check_model(struct checker *c)
+{
+    char digest[DIGEST_TEXT];
+
+    if (!c->t->tags.tagged)
+        return add_model(c, SACTAG_GRAPH_CHANGED,
+                         "sac.plan is lost: which regions the tags belong to is not known");
+    int e = tag_digest(c->m, digest, c->d);
+    if (!e && strcmp(digest, c->t->tags.digest) != 0)
+        e = add_model(c, SACTAG_GRAPH_CHANGED, "the graph was changed since it was tagged");
+    return e;
+}
+
+static int check_all(struct checker *c)
+{
+    const struct plan *p = c->t->decided->plan;
+    int e;
+
+    if (!c->t->tags.tagged && c->t->tags.n == 0)
+        return add_model(c, SACTAG_NOT_TAGGED, "the model carries no tags");
+    c->titan = p->options.titan;
+    c->is_mm = calloc((size_t)c->m->n_nodes + 1, 1);
+    if (!c->is_mm)
+        return nomem(c->d);
+    e = check_model(c);
+    for (uint32_t i = 0; !e && i < p->n_rows; i++)
+        e = check_row(c, &p->rows[i]);
+    if (!e)
+        e = check_others(c);
+    if (!e && c->by_hand)
+        diag_note(c->d, "%" PRIu32 " tag%s set by hand %s not what the policy says", c->by_hand,
+                  c->by_hand == 1 ? "" : "s", c->by_hand == 1 ? "is" : "are");
+    free(c->is_mm);
+    return e;
+}
+
+static int check(sactag_problems **out, sactag_model *m, const struct sactag_options *o, struct diag *d)
+{
+    sactag_problems *p = calloc(1, sizeof *p);
+    struct tagged t;
+    int e = tagged_read(&t, m, o, d);
+    struct checker c = {.out = p, .m = &m->ir, .t = &t, .d = d};
+
+    if (p)
+        arena_init(&p->arena, 0);
+    else if (!e)
+        e = nomem(d);
+    if (!e)
+        e = check_all(&c);
+    tagged_free(&t);
+    if (e)
+        sactag_problems_free(p);
+    *out = e ? NULL : p;
+    return e;
+}
+
+int sactag_check(sactag_problems **out, sactag_model *m, const struct sactag_options *o, sactag_diag *d)
+{
+    int e = check(out, m, o, model_reports_to(m, d));
+
+    m->ir.diag = NULL;
+    return e;
+}
+
+void sactag_problems_free(sactag_problems *c)
+{
+    if (!c)
+        return;
+    arena_free(&c->arena);
+    free(c->items);
+    free(c);
+}
+
+size_t sactag_problems_count(const sactag_problems *c)
+{
+    return c->n;
+}
+
+struct sactag_problem sactag_problems_get(const sactag_problems *c, size_t i)
+{
+    return c->items[i];
+}

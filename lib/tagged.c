@@ -1,0 +1,170 @@
+#include "lib/tagged.h"
+
+#include "lib/options_read.h"
+#include "lib/plan_meta.h"
+
+#include <stdlib.h>
+
+static int nomem(struct diag *d)
+{
+    return diag_error(d, IR_EMEM, "out of memory");
+}
+
+/* ---- the options in sac.plan ---- */
+
+static struct str entry_text(const struct ir_model *m, const struct plan_meta *pm)
+{
+    const struct ir_entry *last = ir_meta(m, PLAN_META_KEY);
+
+    for (uint32_t i = 0; i < m->n_meta; i++)
+        if (str_is(m->meta[i].key, PLAN_META_KEY) && m->meta[i].span.off == pm->entry.off)
+            return m->meta[i].value;
+    return last->value;
+}
+
+static int parse_options(struct sactag_options *out, struct str text, struct arena *arena, struct diag *d)
+{
+    struct json_reader r;
+    int e = json_reader_open(&r, text, arena, d);
+
+    if (!e) {
+        uint32_t t = json_get(&r.j, 0, "options");
+        e = t == JSON_NONE ? diag_error(d, IR_EINPUT, "it has no options") : options_from_json(out, &r, t);
+    }
+    json_reader_close(&r);
+    return e;
+}
+
+/* What makes the reader fail is told as being in sac.plan. */
+static int read_recorded(struct tagged *t, struct sactag_options *out, sactag_model *m, struct arena *arena,
+                         struct diag *d)
+{
+    struct plan_meta pm;
+    struct diag own;
+    int found = plan_meta_read(&pm, &m->ir, NULL), e = 0; /* tags_load() has warned already */
+
+    diag_init(&own);
+    if (found == 1) {
+        t->recorded = true;
+        t->all = pm.all;
+        e = parse_options(out, entry_text(&m->ir, &pm), arena, &own);
+    }
+    if (e)
+        diag_error(d, e, "%s: %s", PLAN_META_KEY, own.n ? own.items[0].message : "out of memory");
+    diag_free(&own);
+    plan_meta_free(&pm);
+    return found < 0 ? found : e;
+}
+
+static int decide(struct tagged *t, sactag_model *m, const struct sactag_options *o, struct diag *d)
+{
+    struct sactag_options recorded;
+    struct arena arena;
+
+    arena_init(&arena, 0);
+    sactag_options_init(&recorded);
+    int e = read_recorded(t, &recorded, m, &arena, d);
+    t->recorded = t->recorded && !o;
+    if (!e)
+        e = plan_decide(&t->decided, m, o ? o : &recorded, d);
+    arena_free(&arena);
+    return e;
+}
+
+/* ---- tags by node ---- */
+
+static int index_tags(struct tagged *t, const struct ir_model *m, struct diag *d)
+{
+    size_t n = (size_t)m->n_nodes + 1;
+
+    t->tag_of = malloc(n * sizeof *t->tag_of);
+    if (!t->tag_of)
+        return nomem(d);
+    memset(t->tag_of, 0xff, n * sizeof *t->tag_of);
+    for (uint32_t i = 0; i < t->tags.n; i++)
+        t->tag_of[t->tags.tags[i].node] = i;
+    return 0;
+}
+
+int tagged_read(struct tagged *t, sactag_model *m, const struct sactag_options *o, struct diag *d)
+{
+    *t = (struct tagged){.tag_of = NULL};
+    int e = tags_load(&t->tags, &m->ir, d);
+    if (!e)
+        e = index_tags(t, &m->ir, d);
+    return e ? e : decide(t, m, o, d);
+}
+
+void tagged_free(struct tagged *t)
+{
+    sactag_plan_free(t->decided);
+    tags_free(&t->tags);
+    free(t->tag_of);
+    *t = (struct tagged){.tag_of = NULL};
+}
+
+/* ---- tags as a plan ---- */
+
+static int take_tag(struct plan *p, struct plan_row *r, const struct tag *tag)
+{
+    r->forced = r->varies = false;
+    if (!tag) {
+        /* Outside all blocks there is none to miss. */
+        if (r->policy != POLICY_NONE)
+            r->reason = STR_LIT("untagged");
+        r->policy = POLICY_NONE;
+        return 0;
+    }
+    r->policy = tag->policy;
+    r->forced = str_starts(tag->reason, STR_LIT("forced:"));
+    char *reason = arena_strdup(&p->arena, tag->reason.n ? tag->reason.s : "", tag->reason.n);
+    r->reason = (struct str){reason, tag->reason.n};
+    return reason ? 0 : IR_EMEM;
+}
+
+static void count_again(struct plan *p)
+{
+    p->n_saved = p->n_recomputed = p->n_forced = 0;
+    for (uint32_t i = 0; i < p->n_blocks; i++)
+        p->blocks[i].saved = p->blocks[i].recomputed = p->blocks[i].forced_rows = 0;
+    for (uint32_t i = 0; i < p->n_rows; i++) {
+        const struct plan_row *r = &p->rows[i];
+        struct plan_block none = {0}, *b = r->block == IR_NONE ? &none : &p->blocks[r->block];
+        b->saved += r->policy == POLICY_SAVE;
+        b->recomputed += r->policy == POLICY_RECOMPUTE;
+        b->forced_rows += r->forced;
+        p->n_saved += r->policy == POLICY_SAVE;
+        p->n_recomputed += r->policy == POLICY_RECOMPUTE;
+        p->n_forced += r->forced;
+    }
+}
+
+static int take_tags(struct tagged *t, struct diag *d)
+{
+    struct plan *p = t->decided->plan;
+    int e = 0;
+
+    for (uint32_t i = 0; !e && i < p->n_rows; i++)
+        e = take_tag(p, &p->rows[i], tagged_tag(t, p->rows[i].node));
+    count_again(p);
+    t->decided->from_tags = true;
+    return e ? nomem(d) : 0;
+}
+
+int sactag_decide_tagged(sactag_plan **out, sactag_model *m, const struct sactag_options *o, sactag_diag *d)
+{
+    struct diag *diag = model_reports_to(m, d);
+    struct tagged t;
+    int e = tagged_read(&t, m, o, diag);
+
+    *out = NULL;
+    if (!e)
+        e = take_tags(&t, diag);
+    if (!e) {
+        *out = t.decided;
+        t.decided = NULL;
+    }
+    tagged_free(&t);
+    m->ir.diag = NULL;
+    return e;
+}
