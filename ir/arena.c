@@ -32,18 +32,21 @@ void arena_free(struct arena *a)
     arena_init(a, a->limit);
 }
 
-/* A zeroed chunk with `room` bytes, charged to the arena but not linked yet. */
-static struct arena_chunk *new_chunk(struct arena *a, size_t room)
+/* A new chunk with `room` zeroed bytes: the newest one, or `behind` it. */
+static struct arena_chunk *add_chunk(struct arena *a, size_t room, bool behind)
 {
     if (room > SIZE_MAX / 2 - sizeof(struct arena_chunk))
         return NULL;
     size_t size = sizeof(struct arena_chunk) + room;
     if (a->limit && (a->total > a->limit || size > a->limit - a->total))
         return NULL;
+    struct arena_chunk **link = behind && a->head ? &a->head->next : &a->head;
     struct arena_chunk *c = calloc(1, size);
     if (!c)
         return NULL;
     c->size = room;
+    c->next = *link;
+    *link = c;
     a->total += size;
     return c;
 }
@@ -56,12 +59,8 @@ static char *chunk_room(struct arena_chunk *c)
 #ifdef SACTAG_ARENA_MALLOC
 static void *alloc_bytes(struct arena *a, size_t size)
 {
-    struct arena_chunk *c = new_chunk(a, size);
-    if (!c)
-        return NULL;
-    c->next = a->head;
-    a->head = c;
-    return chunk_room(c);
+    struct arena_chunk *c = add_chunk(a, size, false);
+    return c ? chunk_room(c) : NULL;
 }
 #else
 /* Chunks double, so that a small model costs little and a large one few calls. */
@@ -84,24 +83,16 @@ static void *alloc_bytes(struct arena *a, size_t size)
         return p;
     }
     size_t room = next_chunk_room(a);
-    bool own = padded > room / 4; /* a large object gets a chunk of its own; the current one stays in use */
-    struct arena_chunk *c = new_chunk(a, own ? padded : room);
-    if (!c && !own) { /* near the limit: what is asked may still fit */
-        own = true;
-        c = new_chunk(a, padded);
-    }
-    if (!c)
-        return NULL;
-    if (own && a->head) {
-        c->next = a->head->next;
-        a->head->next = c;
+    struct arena_chunk *c = padded > room / 4 ? NULL : add_chunk(a, room, false);
+    if (c) {
+        a->cur = chunk_room(c) + padded;
+        a->end = chunk_room(c) + c->size;
         return chunk_room(c);
     }
-    c->next = a->head;
-    a->head = c;
-    a->cur = chunk_room(c) + padded;
-    a->end = chunk_room(c) + c->size;
-    return chunk_room(c);
+    /* A large object gets a chunk of its own, and the newest stays in use; likewise near the limit, where
+     * what is asked may still fit. */
+    c = add_chunk(a, padded, true);
+    return c ? chunk_room(c) : NULL;
 }
 #endif
 
@@ -157,5 +148,5 @@ int grow(void *array_ptr, size_t *cap, size_t need, size_t elem_size)
         return -1;
     memcpy(array_ptr, &p, sizeof p);
     *cap = want;
-    return 0;
+    return 0; // cppcheck-suppress memleak; the caller has it
 }

@@ -262,7 +262,8 @@ static int read_initializer(struct onnx_reader *r, struct str body, bool sparse)
     m->values[p.value].dtype = onnx_tensor_dtype(&t);
     p.external = t.external;
     p.span = onnx_span(m, body);
-    p.data = t.external ? (struct ir_span){0} : t.data;
+    if (!t.external)
+        p.data = t.data;
     p.bytes = t.bytes;
     m->params[m->n_params++] = p;
     return 0;

@@ -139,15 +139,14 @@ static int attr_tensor(struct ir_model *m, struct ir_attr *out, struct str body,
     struct onnx_tensor t;
     struct onnx_elements e = {.n = 0};
     struct wire_field f;
-    int rc = 0;
     onnx_tensor_init(&t);
     for (int pass = 0; pass < 2; pass++) { /* elements are read once the type is known */
         struct wire w = onnx_wire(body);
-        while ((rc = wire_next(&w, &f)) == 1) {
+        while (wire_next(&w, &f) == 1) {
             if (!wire_is_len(&f, ONNX_ATTR_T))
                 continue;
-            rc = pass ? onnx_elements_walk(&e, &t, wire_str(&f), bad)
-                      : onnx_tensor_walk(&t, m, wire_str(&f), bad);
+            int rc = pass ? onnx_elements_walk(&e, &t, wire_str(&f), bad)
+                          : onnx_tensor_walk(&t, m, wire_str(&f), bad);
             if (rc)
                 return rc;
         }

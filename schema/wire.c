@@ -53,16 +53,24 @@ static int check_number(uint64_t number)
     return number == 0 || number > WIRE_FIELD_MAX ? WIRE_NUMBER : 0;
 }
 
+/* Moves p over a varint. */
+static int take_varint(const uint8_t **p, const uint8_t *end, uint64_t *value)
+{
+    int error = WIRE_TRUNCATED;
+    const uint8_t *after = wire_varint(*p, end, value, &error);
+    if (!after)
+        return error;
+    *p = after;
+    return 0;
+}
+
 /* Moves p over the value of a field that is no group; 0 or an enum wire_error. */
 static int skip_value(const uint8_t **p, const uint8_t *end, unsigned type)
 {
-    int error = 0;
     uint64_t v = type == WIRE_I64 ? 8 : 4;
-    if (type == WIRE_VARINT || type == WIRE_LEN) {
-        *p = wire_varint(*p, end, &v, &error);
-        if (!*p)
-            return error;
-    }
+    int error = type == WIRE_VARINT || type == WIRE_LEN ? take_varint(p, end, &v) : 0;
+    if (error)
+        return error;
     if (type == WIRE_VARINT)
         return 0;
     if (v > (uint64_t)(end - *p))
@@ -79,12 +87,11 @@ static int skip_group(const uint8_t **p, const uint8_t *end, uint64_t number)
     unsigned depth = 0;
     open[depth++] = number;
     while (depth) {
-        int error = 0;
         uint64_t tag;
         if (*p == end)
             return WIRE_BAD_GROUP;
-        *p = wire_varint(*p, end, &tag, &error);
-        if (!*p || (error = check_number(tag >> 3)) != 0)
+        int error = take_varint(p, end, &tag);
+        if (error || (error = check_number(tag >> 3)) != 0)
             return error;
         switch (tag & 7) {
         case WIRE_GROUP:
@@ -110,19 +117,15 @@ static int skip_group(const uint8_t **p, const uint8_t *end, uint64_t number)
     return 0;
 }
 
-int wire_next_other(struct wire *w, struct wire_field *f, uint64_t tag, const uint8_t *p)
+int wire_next_other(struct wire *w, struct wire_field *f, uint64_t tag)
 {
+    const uint8_t *p = f->body;
     int error = check_number(tag >> 3);
     if (error)
         return error;
-    f->number = (uint32_t)(tag >> 3);
-    f->type = tag & 7;
-    f->body = p;
-    f->value = 0;
     switch (f->type) {
     case WIRE_VARINT:
-        p = wire_varint(p, w->end, &f->value, &error);
-        if (!p)
+        if ((error = take_varint(&p, w->end, &f->value)) != 0)
             return error;
         break;
     case WIRE_I64:
@@ -164,10 +167,6 @@ int wire_ints_next(struct wire_ints *it, uint64_t *value)
     }
     if (it->packed.at == it->packed.end)
         return 0;
-    int error = 0;
-    const uint8_t *p = wire_varint(it->packed.at, it->packed.end, value, &error);
-    if (!p)
-        return error;
-    it->packed.at = p;
-    return 1;
+    int error = take_varint(&it->packed.at, it->packed.end, value);
+    return error ? error : 1;
 }

@@ -69,7 +69,7 @@ static inline struct str wire_str(const struct wire_field *f)
 
 /* The slow cases of the two functions below. */
 const uint8_t *wire_varint_long(const uint8_t *p, const uint8_t *end, uint64_t *value, int *error);
-int wire_next_other(struct wire *w, struct wire_field *f, uint64_t tag, const uint8_t *p);
+int wire_next_other(struct wire *w, struct wire_field *f, uint64_t tag);
 
 /* Reads a varint at p; returns where it ends, or NULL with *error set. */
 static inline const uint8_t *wire_varint(const uint8_t *p, const uint8_t *end, uint64_t *value, int *error)
@@ -87,26 +87,27 @@ static inline int wire_next(struct wire *w, struct wire_field *f)
     const uint8_t *p = w->at;
     if (p == w->end)
         return 0;
-    int error = 0;
+    int error = WIRE_TRUNCATED;
     uint64_t tag;
-    f->start = p;
+    *f = (struct wire_field){.start = p};
     p = wire_varint(p, w->end, &tag, &error);
     if (!p)
         return error;
+    f->number = (uint32_t)(tag >> 3);
+    f->type = tag & 7;
+    f->body = p;
     /* Nearly all fields of a model are length-delimited; the compiler sees one short path for them. */
-    if ((tag & 7) == WIRE_LEN && tag >> 3 && tag >> 3 <= WIRE_FIELD_MAX) {
+    if (f->type == WIRE_LEN && tag >> 3 && tag >> 3 <= WIRE_FIELD_MAX) {
         p = wire_varint(p, w->end, &f->len, &error);
         if (!p)
             return error;
         if (f->len > (uint64_t)(w->end - p))
             return WIRE_TRUNCATED;
         f->body = p;
-        f->number = (uint32_t)(tag >> 3);
-        f->type = WIRE_LEN;
         w->at = p + f->len;
         return 1;
     }
-    return wire_next_other(w, f, tag, p);
+    return wire_next_other(w, f, tag);
 }
 
 /* Asks for the cache lines of the next WIRE_AHEAD bytes, but for those before `ahead`, which were asked for;
