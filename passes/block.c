@@ -143,11 +143,18 @@ static uint32_t *last_run(struct blocker *b, uint32_t *of_block, uint32_t *of_pa
     return &of_block[p->block];
 }
 
+/* Is `current` a call of a block that lies inside the block of run `last`? That one goes on after it. */
+static bool called_inside(const struct blocker *b, uint32_t current, uint32_t last)
+{
+    return current != IR_NONE && b->runs[current].block != IR_NONE && b->runs[last].block != IR_NONE &&
+           fqn_inside(b->blocks[b->runs[current].block], b->blocks[b->runs[last].block]);
+}
+
 static int join_step(struct blocker *b, uint32_t at, uint32_t step, const struct place *p, uint32_t *last,
                      uint32_t *current)
 {
     struct run *r = *last == IR_NONE ? NULL : &b->runs[*last];
-    if (!r || !continues(b, r, p, *last == *current)) {
+    if (!r || !continues(b, r, p, *last == *current || called_inside(b, *current, *last))) {
         int rc = new_run(b, p->block, p->candidates, p->key, at);
         if (rc)
             return rc;

@@ -68,7 +68,9 @@ static struct str unstemmed(struct namer *k, const struct mm *mm, uint32_t scope
 {
     struct state *s = k->s;
     struct scope *sc = &s->scopes[scope];
-    uint32_t other = names_find(&s->scope_index, atom_stem(sc->raw));
+    uint32_t other = names_find(&s->scope_index, atom_stem(sc->raw)), id = modules_find(&s->modules, sc->fqn);
+    if (id != NAME_NONE && s->modules.a[id].has_param) /* the name without _k is a module's for sure */
+        return sc->fqn;
     if (!sc->stem || sc->certain || other == NAME_NONE || mm->weight.value == IR_NONE)
         return sc->fqn;
     struct use w = k->weight_of[other];

@@ -1,0 +1,349 @@
+/* Blocks and their calls: which call of which block each mm belongs to (SPEC 1, 2 "Blocks"). */
+#include "tests/unit/graph_builder.h"
+
+#include <criterion/criterion.h>
+
+static struct bench b;
+
+static void setup(void)
+{
+    bench_init(&b);
+}
+
+static void teardown(void)
+{
+    bench_free(&b);
+}
+
+TestSuite(block, .init = setup, .fini = teardown);
+
+#define assert_blocks(list, rows)                                                                            \
+    do {                                                                                                     \
+        assert_planned(&b);                                                                                  \
+        assert_text(bench_block_list(&b), list);                                                             \
+        assert_text(bench_columns(&b, "nbr"), rows);                                                         \
+    } while (0)
+
+/* y = x W^T by a Linear as the TorchScript exporter writes it with names kept; `scope` is the node names'
+ * path. */
+static void linear(const char *scope, const char *fqn, const char *x, const char *y)
+{
+    bench_add(&b,
+              "param %s.weight f32[8,8]\n%s/Transpose: %s_t = Transpose(%s.weight)\n%s/MatMul: %s = "
+              "MatMul(%s,%s_t)",
+              fqn, scope, y, fqn, scope, y, x, y);
+}
+
+/* ... folded: the name is only in the scope. */
+static void folded(const char *scope, const char *weight, const char *x, const char *y)
+{
+    bench_add(&b, "param %s f32[8,8]\n%s/MatMul: %s = MatMul(%s,%s)", weight, scope, y, x, weight);
+}
+
+/* ---- which blocks ---- */
+
+Test(block, automatic)
+{
+    bench_add(&b, "in x f32[2,8]");
+    linear("/embed", "embed", "x", "a");
+    linear("/layers.0/attn/q", "layers.0.attn.q", "a", "c");
+    linear("/layers.0/mlp/up", "layers.0.mlp.up", "c", "d");
+    bench_add(&b, "/layers.0/Add: e = Add(d,a)");
+    linear("/layers.1/attn/q", "layers.1.attn.q", "e", "f");
+    linear("/layers.1/mlp/up", "layers.1.mlp.up", "f", "g");
+    bench_add(&b, "/layers.1/Add: h = Add(g,e)");
+    linear("/head", "head", "h", "y");
+    bench_add(&b, "out y");
+    assert_blocks("layers.0 1\nlayers.1 1\n",
+                  "/embed/MatMul - outside\n/layers.0/attn/q/MatMul layers.0#0 "
+                  "odd:1\n/layers.0/mlp/up/MatMul layers.0#0 even:2\n"
+                  "/layers.1/attn/q/MatMul layers.1#0 odd:1\n/layers.1/mlp/up/MatMul layers.1#0 "
+                  "even:2\n/head/MatMul - outside\n");
+    cr_assert_str_eq(b.p.blocks_how, "auto");
+    cr_assert_eq(b.p.n_outside, 2);
+    cr_assert_eq(b.p.blocks[0].saved, 1);
+    cr_assert_eq(b.p.blocks[0].recomputed, 1);
+}
+
+/* No numbered container: the whole graph, and a warning. */
+Test(block, whole_when_nothing_else)
+{
+    bench_add(&b, "in x f32[2,8]");
+    linear("/fc1", "fc1", "x", "a");
+    linear("/fc2", "fc2", "a", "y");
+    bench_add(&b, "out y");
+    assert_blocks("whole 1\n", "/fc1/MatMul whole#0 odd:1\n/fc2/MatMul whole#0 even:2\n");
+    cr_assert_str_eq(b.p.blocks_how, "whole");
+    assert_says(&b, DIAG_WARNING, "does not lower peak memory");
+    cr_assert_eq(b.p.n_linears, 2);
+    cr_assert_eq(b.p.linears[0].block, 0);
+}
+
+Test(block, given_by_pattern)
+{
+    bench_add(&b, "in x f32[2,8]");
+    linear("/enc/a/q", "enc.a.q", "x", "c");
+    linear("/enc/b/q", "enc.b.q", "c", "d");
+    linear("/dec/a/q", "dec.a.q", "d", "y");
+    bench_add(&b, "out y");
+    bench_blocks(&b, "enc.*");
+    assert_blocks(
+        "enc.a 1\nenc.b 1\n",
+        "/enc/a/q/MatMul enc.a#0 odd:1\n/enc/b/q/MatMul enc.b#0 odd:1\n/dec/a/q/MatMul - outside\n");
+    cr_assert_str_eq(b.p.blocks_how, "given");
+    bench_blocks(&b, "enc,dec.a");
+    assert_blocks(
+        "enc 1\ndec.a 1\n",
+        "/enc/a/q/MatMul enc#0 odd:1\n/enc/b/q/MatMul enc#0 even:2\n/dec/a/q/MatMul dec.a#0 odd:1\n");
+    bench_blocks(&b, "nothing.*");
+    assert_refused(&b, IR_EPOLICY, "no module of this graph matches --blocks 'nothing.*'");
+}
+
+/* The file does not tell of "transformer": the scope starts with h.0. */
+Test(block, given_with_missing_containers)
+{
+    bench_add(&b, "in x f32[2,8]");
+    folded("/h.0/attn/q", "onnx::MatMul_1", "x", "a");
+    folded("/h.0/mlp/up", "onnx::MatMul_2", "a", "c");
+    folded("/h.1/attn/q", "onnx::MatMul_3", "c", "d");
+    bench_add(&b, "out d");
+    bench_blocks(&b, "transformer.h.*");
+    assert_blocks("transformer.h.0 1\ntransformer.h.1 1\n",
+                  "/h.0/attn/q/MatMul transformer.h.0#0 odd:1\n/h.0/mlp/up/MatMul transformer.h.0#0 even:2\n"
+                  "/h.1/attn/q/MatMul transformer.h.1#0 odd:1\n");
+    bench_blocks(&b, "transformer.h.1");
+    assert_planned(&b);
+    assert_text(bench_columns(&b, "b"), "-\n-\ntransformer.h.1#0\n");
+}
+
+/* ---- calls ---- */
+
+/* A block called three times: its own nodes carry the suffix, and the count starts anew with each. */
+Test(block, called_again_by_suffix)
+{
+    bench_add(
+        &b,
+        "in x f32[2,8]\nparam block.q.weight f32[8,8]\nparam block.up.weight f32[8,8]\nparam "
+        "block.down.weight f32[8,8]\n"
+        "t = Transpose(block.q.weight)\nu = Transpose(block.up.weight)\nv = Transpose(block.down.weight)\n"
+        "/block/q/MatMul: a = MatMul(x,t)\n/block/up/MatMul: c = MatMul(a,u)\n/block/down/MatMul: d = "
+        "MatMul(c,v)\n"
+        "/block/Add: e = Add(x,d)\n"
+        "/block/q_1/MatMul: f = MatMul(e,t)\n/block/up_1/MatMul: g = MatMul(f,u)\n/block/down_1/MatMul: h = "
+        "MatMul(g,v)\n"
+        "/block_1/Add: i = Add(e,h)\nout i");
+    bench_blocks(&b, "block");
+    assert_blocks(
+        "block 2\n",
+        "/block/q/MatMul block#0 odd:1\n/block/up/MatMul block#0 even:2\n/block/down/MatMul block#0 odd:3\n"
+        "/block/q_1/MatMul block#1 odd:1\n/block/up_1/MatMul block#1 even:2\n/block/down_1/MatMul block#1 "
+        "odd:3\n");
+}
+
+/* Another block, or the model's own code, between two calls. */
+Test(block, called_again_after_something_else)
+{
+    bench_add(&b, "in x f32[2,8]");
+    folded("/layers.0/q", "onnx::MatMul_1", "x", "a");
+    bench_add(&b, "/layers.0/Add: b0 = Add(a,a)\n/Relu: r = Relu(b0)\n/layers.0/q_1/MatMul: c = "
+                  "MatMul(r,onnx::MatMul_1)\n"
+                  "/layers.0_1/Add: d = Add(c,c)\nout d");
+    bench_blocks(&b, "layers.0");
+    assert_blocks("layers.0 2\n",
+                  "/layers.0/q/MatMul layers.0#0 odd:1\n/layers.0/q_1/MatMul layers.0#1 odd:1\n");
+}
+
+/* Dynamo's metadata says nothing of calls: the same nodes in the same order start anew. */
+Test(block, called_again_by_metadata)
+{
+#define NS(m, op) "meta:pkg.torch.onnx.name_scopes=`['', 'block', 'block." m "', '" op "']`"
+#define OWN(op)   "meta:pkg.torch.onnx.name_scopes=`['', 'block', '" op "']`"
+    bench_add(
+        &b,
+        "in x f32[2,8]\nparam block.q.weight f32[8,8]\nparam block.k.weight f32[8,8]\n"
+        "t = Transpose(block.q.weight) " NS("q", "linear") "\nu = Transpose(block.k.weight) " NS(
+            "k",
+            "linear") "\n"
+                      "A: a = MatMul(x,t) " NS("q", "linear") "\nB: c = MatMul(a,u) " NS(
+                          "k",
+                          "linear") "\nd = Add(x,c) " OWN("add") "\n"
+                                                                 "t2 = Transpose(block.q.weight) " NS("q", "l"
+                                                                                                           "i"
+                                                                                                           "n"
+                                                                                                           "e"
+                                                                                                           "a"
+                                                                                                           "r"
+                                                                                                           "_"
+                                                                                                           "1") "\nC: e = MatMul(d,t2) " NS(
+                                                                     "q", "linear_1") "\n"
+                                                                                      "u2 = "
+                                                                                      "Transpose(block.k."
+                                                                                      "weight) " NS("k", "lin"
+                                                                                                         "ear"
+                                                                                                         "_1") "\nD: f = MatMul(e,u2) " NS(
+                                                                                          "k",
+                                                                                          "linear_1") "\n"
+                                                                                                      "g = "
+                                                                                                      "Add(d,"
+                                                                                                      "f)"
+                                                                                                      " " OWN(
+                                                                                                          "ad"
+                                                                                                          "d_"
+                                                                                                          "1") "\nout g");
+    bench_blocks(&b, "block");
+    assert_blocks("block 2\n", "A block#0 odd:1\nB block#0 even:2\nC block#1 odd:1\nD block#1 even:2\n");
+}
+
+/* A function per module: each call of the block's function is a call of the block. */
+Test(block, called_as_function)
+{
+    bench_add(&b, "in x f32[2,8]\nparam block.q.weight f32[8,8]\nparam block.k.weight f32[8,8]\n"
+                  "y = local::Block(x,block.q.weight,block.k.weight)\nz = "
+                  "local::Block(y,block.q.weight,block.k.weight)\nout z\n"
+                  "function local::Block(x,q,k) -> (r)\np = local::Linear(x,q)\nr = local::Linear(p,k)\nend\n"
+                  "function local::Linear(x,w) -> (r)\nt = Transpose(w)\nM: r = MatMul(x,t)\nend");
+    bench_blocks(&b, "block");
+    assert_planned(&b);
+    assert_text(bench_block_list(&b), "block 2\n");
+    assert_text(
+        bench_columns(&b, "fbr"),
+        "block.q block#0 odd:1\nblock.k block#0 even:2\nblock.q block#1 odd:1\nblock.k block#1 even:2\n");
+}
+
+/* ---- one scope, two blocks ---- */
+
+/* Encoder and decoder layers share "/layers.0"; the weights' names tell which. */
+Test(block, encoder_and_decoder)
+{
+    bench_add(&b, "in x f32[2,8]");
+    linear("/layers.0/self_attn/q", "encoder.layers.0.self_attn.q", "x", "a");
+    linear("/layers.0/fc1", "encoder.layers.0.fc1", "a", "c");
+    bench_add(&b, "/layers.0/Add: d = Add(c,x)");
+    linear("/layers.0/self_attn/q_1", "decoder.layers.0.self_attn.q", "d", "e");
+    linear("/layers.0/cross_attn/q", "decoder.layers.0.cross_attn.q", "e", "f");
+    linear("/layers.0/fc1_1", "decoder.layers.0.fc1", "f", "g");
+    bench_add(&b, "/layers.0_1/Add: h = Add(g,d)\nout h");
+    assert_blocks("encoder.layers.0 1\ndecoder.layers.0 1\n",
+                  "/layers.0/self_attn/q/MatMul encoder.layers.0#0 odd:1\n/layers.0/fc1/MatMul "
+                  "encoder.layers.0#0 even:2\n"
+                  "/layers.0/self_attn/q_1/MatMul decoder.layers.0#0 odd:1\n/layers.0/cross_attn/q/MatMul "
+                  "decoder.layers.0#0 even:2\n"
+                  "/layers.0/fc1_1/MatMul decoder.layers.0#0 odd:3\n");
+}
+
+/* Folded: names of biases and norms, which keep theirs, tell the two apart. */
+Test(block, encoder_and_decoder_folded)
+{
+    bench_add(
+        &b, "in x f32[2,8]\nparam encoder.layers.0.fc1.bias f32[8]\nparam decoder.layers.0.fc1.bias f32[8]\n"
+            "param encoder.layers.0.norm.weight f32[8]\nparam decoder.layers.0.norm.weight f32[8]");
+    folded("/layers.0/fc1", "onnx::MatMul_1", "x", "a");
+    bench_add(&b, "/layers.0/fc1/Add: c = Add(encoder.layers.0.fc1.bias,a)\n/layers.0/norm/Mul: d = "
+                  "Mul(c,encoder.layers.0.norm.weight)\n"
+                  "/layers.0/Add: e = Add(d,x)");
+    folded("/layers.0/fc1_1", "onnx::MatMul_2", "e", "f");
+    bench_add(&b, "/layers.0/fc1_1/Add: g = Add(decoder.layers.0.fc1.bias,f)\n/layers.0/norm_1/Mul: h = "
+                  "Mul(g,decoder.layers.0.norm.weight)\n"
+                  "/layers.0_1/Add: i = Add(h,e)\nout i");
+    bench_blocks(&b, "encoder.layers.*,decoder.layers.*");
+    assert_planned(&b);
+    assert_text(
+        bench_columns(&b, "fbr"),
+        "encoder.layers.0.fc1 encoder.layers.0#0 odd:1\ndecoder.layers.0.fc1 decoder.layers.0#0 odd:1\n");
+}
+
+/* ---- what does not say where it is ---- */
+
+/* A product without a scope between two nodes of one block is the block's. */
+Test(block, neighbours)
+{
+    bench_add(&b, "in x f32[2,8]\nparam w f32[8,8]");
+    linear("/layers.0/attn/q", "layers.0.attn.q", "x", "a");
+    bench_add(&b, "M: c = MatMul(a,w)");
+    linear("/layers.0/mlp/up", "layers.0.mlp.up", "c", "d");
+    linear("/layers.1/attn/q", "layers.1.attn.q", "d", "e");
+    linear("/layers.1/mlp/up", "layers.1.mlp.up", "e", "f");
+    bench_add(&b, "N: y = MatMul(f,w)\nout y");
+    assert_planned(&b);
+    assert_text(
+        bench_columns(&b, "nebr"),
+        "/layers.0/attn/q/MatMul param layers.0#0 odd:1\nM neighbour layers.0#0 even:2\n"
+        "/layers.0/mlp/up/MatMul param layers.0#0 odd:3\n/layers.1/attn/q/MatMul param layers.1#0 odd:1\n"
+        "/layers.1/mlp/up/MatMul param layers.1#0 even:2\nN - - outside\n");
+}
+
+/* Old exports have numbers for names: the parameters' names place the products. */
+Test(block, by_parameters_alone)
+{
+    bench_add(&b, "in x f32[2,8]\nparam layers.0.a.q.weight f32[8,8]\nparam layers.0.m.up.weight "
+                  "f32[8,8]\nparam layers.1.a.q.weight f32[8,8]\n"
+                  "param layers.1.m.up.weight f32[8,8]\nparam layers.0.norm.weight f32[8]\n"
+                  "1 = Transpose(layers.0.a.q.weight)\n2 = MatMul(x,1)\n3 = MatMul(2,2)\n4 = "
+                  "Mul(3,layers.0.norm.weight)\n"
+                  "5 = Transpose(layers.0.m.up.weight)\n6 = MatMul(4,5)\n7 = "
+                  "Transpose(layers.1.a.q.weight)\n8 = MatMul(6,7)\n"
+                  "9 = Transpose(layers.1.m.up.weight)\n10 = MatMul(8,9)\nout 10");
+    assert_planned(&b);
+    assert_text(bench_block_list(&b), "layers.0 1\nlayers.1 1\n");
+    assert_text(bench_columns(&b, "nbr"), "2 layers.0#0 odd:1\n3 layers.0#0 even:2\n6 layers.0#0 odd:3\n8 "
+                                          "layers.1#0 odd:1\n10 layers.1#0 even:2\n");
+}
+
+/* Folded weights and their constants stand anywhere; they neither start nor end a call. */
+Test(block, constants_anywhere)
+{
+    bench_add(&b, "in x f32[2,8]\nparam layers.0.a.q.weight f32[8,8]\nparam layers.0.m.up.weight "
+                  "f32[8,8]\nparam layers.1.a.q.weight f32[8,8]\nparam layers.1.m.up.weight f32[8,8]\n"
+                  "/layers.1/a/q/Transpose: t1 = Transpose(layers.1.a.q.weight)\n/layers.0/a/q/Transpose: t0 "
+                  "= Transpose(layers.0.a.q.weight)\n"
+                  "/layers.0/a/q/MatMul: a = MatMul(x,t0)\n/layers.1/m/up/Transpose: u1 = "
+                  "Transpose(layers.1.m.up.weight)\n"
+                  "/layers.0/m/up/Transpose: u0 = Transpose(layers.0.m.up.weight)\n/layers.0/m/up/MatMul: c "
+                  "= MatMul(a,u0)\n"
+                  "/layers.1/a/q/MatMul: d = MatMul(c,t1)\n/layers.1/m/up/MatMul: e = MatMul(d,u1)\nout e");
+    assert_blocks("layers.0 1\nlayers.1 1\n",
+                  "/layers.0/a/q/MatMul layers.0#0 odd:1\n/layers.0/m/up/MatMul layers.0#0 even:2\n"
+                  "/layers.1/a/q/MatMul layers.1#0 odd:1\n/layers.1/m/up/MatMul layers.1#0 even:2\n");
+}
+
+/* Two blocks that take turns, each called twice. */
+Test(block, blocks_that_take_turns)
+{
+    bench_add(&b, "in x f32[2,8]");
+    folded("/a/q", "onnx::MatMul_1", "x", "a1");
+    folded("/b/q", "onnx::MatMul_2", "a1", "b1");
+    bench_add(&b, "/a/q_1/MatMul: a2 = MatMul(b1,onnx::MatMul_1)\n/b/q_1/MatMul: b2 = "
+                  "MatMul(a2,onnx::MatMul_2)\nout b2");
+    bench_blocks(&b, "a,b");
+    assert_blocks(
+        "a 2\nb 2\n",
+        "/a/q/MatMul a#0 odd:1\n/b/q/MatMul b#0 odd:1\n/a/q_1/MatMul a#1 odd:1\n/b/q_1/MatMul b#1 odd:1\n");
+}
+
+/* A member of the container that holds no mm is a block with no call. */
+Test(block, nested_experts)
+{
+    bench_add(&b, "in x f32[2,8]");
+    linear("/layers.0/attn/q", "layers.0.attn.q", "x", "a");
+    linear("/layers.0/gate", "layers.0.moe.router.gate", "a", "g");
+    linear("/layers.0/experts.0/w1", "layers.0.moe.experts.0.w1", "g", "c");
+    linear("/layers.0/experts.1/w1", "layers.0.moe.experts.1.w1", "c", "d");
+    bench_add(&b, "out d");
+    assert_blocks(
+        "layers.0 1\n",
+        "/layers.0/attn/q/MatMul layers.0#0 odd:1\n/layers.0/gate/MatMul layers.0#0 even:2\n"
+        "/layers.0/experts.0/w1/MatMul layers.0#0 odd:3\n/layers.0/experts.1/w1/MatMul layers.0#0 even:4\n");
+}
+
+/* Given blocks inside one another: the innermost counts. */
+Test(block, given_and_nested)
+{
+    bench_add(&b, "in x f32[2,8]");
+    linear("/a/p", "a.p", "x", "c");
+    linear("/a/in/q", "a.in.q", "c", "d");
+    linear("/a/r", "a.r", "d", "e");
+    bench_add(&b, "out e");
+    bench_blocks(&b, "a,a.in");
+    assert_planned(&b);
+    assert_text(bench_columns(&b, "nb"), "/a/p/MatMul a#0\n/a/in/q/MatMul a.in#0\n/a/r/MatMul a#0\n");
+}
