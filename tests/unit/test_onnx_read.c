@@ -844,13 +844,18 @@ Test(onnx_read, data_fields_everywhere)
     pb_sub(&m, 20, training); /* before the graph */
     pb_sub(&m, 7, g);
     pb_sub(&m, 25, f);
-    struct pb init = {0}, last = {0};
-    pb_sub(&last, 5, raw_tensor("b", 1, 4, 'm'));
+    struct pb init = {0}, last = {0}, ln = make_node("Constant", "", "c"), la = {0};
+    pb_sub(&la, 22, sparse_tensor('m', 'n'));
+    pb_sub(&la, 10, raw_tensor("t", 1, 4, 'o'));
+    pb_sub(&ln, 5, la);
+    pb_sub(&last, 1, ln);
+    pb_sub(&last, 5, raw_tensor("b", 1, 4, 'p'));
+    pb_sub(&last, 15, sparse_tensor('q', 'r'));
     pb_sub(&init, 1, last);
     pb_sub(&m, 20, init);
     read_bytes(&r, m);
     cr_assert_eq(r.rc, 0, "%s", reading_message(&r));
-    data_is(&r, "abcdefghijklm");
+    data_is(&r, "abcdefghijklmnopqr");
     cr_assert_eq(r.m.n_nodes, 1, "training_info is no part of the graph");
     cr_assert_eq(r.m.n_params, 3);
     reading_free(&r);
@@ -1135,6 +1140,29 @@ Test(onnx_read, depth_is_limited)
     read_limited(&r, nested(3000), &deep, 0);
     cr_assert_eq(r.rc, 0, "%s", reading_message(&r));
     cr_assert_eq(r.m.n_graphs, 3001);
+    reading_free(&r);
+}
+
+Test(onnx_read, the_place_in_deep_graphs_is_cut_not_copied_without_end)
+{
+    struct reading r;
+    char *name = calloc(1, 5001);
+    cr_assert_not_null(name);
+    memset(name, 'n', 5000);
+    struct pb g = {0};
+    pb_bytes(&g, 1, "\x0a\x7f", 2); /* malformed, in the innermost */
+    for (unsigned i = 0; i < 20; i++) {
+        struct pb n = make_node("If", "", "y"), outer = {0};
+        add_body(&n, name, g);
+        pb_sub(&outer, 1, n);
+        g = outer;
+    }
+    free(name);
+    read_bytes(&r, make_model(g));
+    cr_assert_eq(r.rc, IR_EINPUT);
+    cr_assert_leq(strlen(r.d.items[0].field), DIAG_TEXT_MAX);
+    cr_assert_eq(strncmp(r.d.items[0].field, "....nnn", 7), 0);
+    cr_assert_lt(r.m.arena.total, 1 << 20);
     reading_free(&r);
 }
 

@@ -252,6 +252,21 @@ Test(onnx_source, elements_are_all_there_or_not_known)
         pb_bytes(&t, 9, raw, cases[i].n_raw);
         cr_assert_eq(one_attr(tensor_attr(t), NULL).ints_known, cases[i].known, "case %zu", i);
     }
+    for (unsigned n = 2; n <= IR_INTS_MAX + 1;
+         n += IR_INTS_MAX - 1) { /* the same as a list: 2, then too many */
+        struct pb t = make_tensor(NULL, 7, 1, two);
+        for (unsigned i = 0; i < n; i++)
+            pb_int(&t, 7, i);
+        cr_assert_eq(one_attr(tensor_attr(t), NULL).ints_known, n == 2, "%u elements", n);
+    }
+    int64_t over[IR_RANK_MAX + 1], eight[] = {8, 9};
+    for (size_t i = 0; i <= IR_RANK_MAX; i++)
+        over[i] = 1;
+    struct pb rank = make_tensor(NULL, 7, IR_RANK_MAX + 1, over), product = make_tensor(NULL, 7, 2, eight);
+    pb_bytes(&rank, 9, raw, 8);
+    pb_bytes(&product, 9, raw, sizeof raw);
+    cr_assert(!one_attr(tensor_attr(rank), NULL).ints_known);
+    cr_assert(!one_attr(tensor_attr(product), NULL).ints_known);
     struct pb none = make_tensor(NULL, 7, 1, two); /* a header without data */
     cr_assert(!one_attr(tensor_attr(none), NULL).ints_known);
     struct pb external = make_tensor(NULL, 7, 1, two);

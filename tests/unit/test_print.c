@@ -64,6 +64,55 @@ Test(print, text_form)
     reading_free(&r);
 }
 
+Test(print, functions_and_parameters)
+{
+    struct reading r;
+    struct buffer b = {.n = 0};
+    struct pb g = {0}, f = {0}, m, call = make_node("Lin\"ear", "w", "y"), ext, sparse = {0}, attr = {0};
+    int64_t dims[] = {2};
+    pb_text(&call, 7, "my");
+    pb_text(&call, 8, "v2");
+    pb_sub(&g, 1, call);
+    add_param(&g, "w", 4, 8);
+    add_input(&g, "w");
+    ext = make_tensor("e", 10, 1, dims);
+    pb_int(&ext, 14, 1);
+    pb_entry(&ext, 13, "length", "4");
+    pb_sub(&g, 5, ext);
+    pb_sub(&sparse, 1, make_tensor("s", 99, 1, dims));
+    pb_int(&sparse, 3, 9);
+    pb_sub(&g, 15, sparse);
+    pb_text(&f, 1, "Lin\"ear");
+    pb_text(&f, 10, "my");
+    pb_text(&f, 13, "v2");
+    pb_text(&f, 6, "axis");
+    pb_text(&attr, 1, "alpha");
+    pb_sub(&f, 11, attr);
+    m = make_model(g);
+    pb_sub(&m, 25, f);
+    read_bytes(&r, m);
+    cr_assert_eq(r.rc, 0);
+    cr_assert_eq(ir_print(&r.m, put, &b), 0);
+    cr_assert_str_eq(b.text, "model onnx ir 8 '' ''\n"
+                             "graph 0 - ''\n"
+                             "  in (%w float32[4,8])\n"
+                             "  param %w float32[4,8] 0 bytes input\n"
+                             "  param %e float16[2] 4 bytes external\n"
+                             "  param %s ?[9] 0 bytes sparse\n"
+                             "  0 my:Lin\"ear:v2 'y' (%w) -> (%y ?[..])\n"
+                             "  out ()\n"
+                             "graph 1 fn:my:Lin\"ear:v2 'Lin\"ear'\n"
+                             "  in ()\n"
+                             "  attr axis\n"
+                             "  attr alpha\n"
+                             "  out ()\n");
+    b.n = 0;
+    cr_assert_eq(ir_dot(&r.m, NULL, NULL, put, &b), 0);
+    cr_assert_not_null(strstr(b.text, "n0 [label=\"my:Lin\\\"ear:v2\\ny\"];"));
+    cr_assert_null(strstr(b.text, "ellipse"), "a parameter that is an input is a parameter");
+    reading_free(&r);
+}
+
 static const char *red(void *ctx, uint32_t node)
 {
     return node == *(const uint32_t *)ctx ? "red" : NULL;
