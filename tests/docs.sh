@@ -58,12 +58,12 @@ matches()
 {
     awk 'NR == FNR { want[++n] = $0; next } { got[++m] = $0 }
         function fits(i, j) { # want[i..] against got[j..], without recursion on fixed lines
-            for (; i <= n; i++, j++) {
+            for (; i <= n; i++) {
                 if (want[i] == "...") {
                     for (; j <= m + 1; j++) if (fits(i + 1, j)) return 1
                     return 0
                 }
-                if (j > m || want[i] != got[j]) return 0
+                if (j > m || want[i] != got[j++]) return 0
             }
             return j == m + 1
         }
