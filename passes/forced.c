@@ -52,13 +52,15 @@ static int list_add(struct state *s, struct list *l, struct str item)
     return l->text ? 0 : IR_EMEM;
 }
 
-static int add_forced(struct plan *p, uint32_t block, struct mm_shape rhs, struct str fqn)
+static int add_forced(struct plan *p, uint32_t block, struct mm_shape rhs, struct str fqn,
+                      const char *assumption)
 {
     struct plan_block *b = &p->blocks[block];
     if (forced_find(b, rhs))
         return 0;
-    if ((b->n_forced & (b->n_forced + 1)) ==
-        0) { /* room is 1, 3, 7, ...: grown by copying within the arena */
+    bool full =
+        (b->n_forced & (b->n_forced + 1)) == 0; /* room is 1, 3, 7, ...: grown by copying within the arena */
+    if (full) {
         struct plan_forced *more = arena_alloc(&p->arena, (size_t)b->n_forced * 2 + 1, sizeof *more);
         if (!more)
             return IR_EMEM;
@@ -69,7 +71,8 @@ static int add_forced(struct plan *p, uint32_t block, struct mm_shape rhs, struc
     char *name = arena_strdup(&p->arena, fqn.s ? fqn.s : "", fqn.n);
     if (!name)
         return IR_EMEM;
-    b->forced[b->n_forced++] = (struct plan_forced){.rhs = rhs, .fqn = {name, fqn.n}};
+    b->forced[b->n_forced++] =
+        (struct plan_forced){.rhs = rhs, .fqn = {name, fqn.n}, .assumption = assumption};
     return 0;
 }
 
@@ -103,6 +106,25 @@ static bool untold(const struct module *m)
     return !m->called && !m->has_param && !m->children && m->cls.n == 0 && !m->composed;
 }
 
+static struct mm_shape shape_of_linear(const struct module *m)
+{
+    return (struct mm_shape){m->in, m->out};
+}
+
+/* Two Linears of one weight, in an export that names each call by the path it was made through: two modules
+ * with a tied weight, which torch lists both, or one module under two names, which it lists once?
+ * (TorchScript shows the one module's name, and strict .pt2 its key: there the question does not arise.) */
+static bool may_be_alias(const struct state *s, uint32_t module)
+{
+    const struct module *m = &s->modules.a[module];
+    if (m->weight.n == 0 || s->n_scopes < 2 || s->scopes[1].kind == SCOPE_NAME)
+        return false;
+    for (uint32_t i = 0; i < s->modules.n; i++)
+        if (i != module && s->modules.a[i].linear && str_eq(s->modules.a[i].weight, m->weight))
+            return true;
+    return false;
+}
+
 /* All modules of all blocks against one configured FQN. */
 static int match_one(struct state *s, struct str name, struct hits *h)
 {
@@ -134,7 +156,8 @@ static int match_one(struct state *s, struct str name, struct hits *h)
             continue;
         }
         h->linears++;
-        int rc = add_forced(s->plan, block, (struct mm_shape){t->a[i].in, t->a[i].out}, name);
+        int rc = add_forced(s->plan, block, shape_of_linear(&t->a[i]), name,
+                            may_be_alias(s, i) ? "assumed-tied" : NULL);
         if (rc)
             return rc;
     }
@@ -154,7 +177,7 @@ static int match_composed(struct state *s, struct str name, uint32_t *n)
             !match_loose(s->o->match, name, t->a[i].fqn, block_base(s, block)))
             continue;
         (*n)++;
-        int rc = add_forced(s->plan, block, (struct mm_shape){t->a[i].in, t->a[i].out}, name);
+        int rc = add_forced(s->plan, block, shape_of_linear(&t->a[i]), name, "assumed-containers");
         if (rc)
             return rc;
     }
@@ -272,7 +295,7 @@ static int forced_sets(struct state *s)
     }
     for (uint32_t b = 0; b < s->plan->n_blocks; b++)
         for (uint32_t i = 0; i < s->o->n_force; i++) {
-            int rc = add_forced(s->plan, b, s->o->force[i], (struct str){0});
+            int rc = add_forced(s->plan, b, s->o->force[i], (struct str){0}, NULL);
             if (rc)
                 return rc;
         }

@@ -53,8 +53,9 @@ struct plan_row {
 
 struct plan_forced {
     struct mm_shape rhs;
-    struct str fqn;  /* configured name, empty for --force-shape */
-    struct str also; /* comma-separated relative FQNs of further Linears of that shape in the block */
+    struct str fqn;         /* configured name, empty for --force-shape */
+    struct str also;        /* comma-separated relative FQNs of further Linears of that shape in the block */
+    const char *assumption; /* what the match rests on: "assumed-containers", "assumed-tied", or NULL */
 };
 
 struct plan_block {

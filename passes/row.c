@@ -26,8 +26,11 @@ int row_reason(struct plan *p, struct plan_row *r, const struct mm *mm, const ch
                const struct plan_forced *f)
 {
     char a[24], b[24];
-    const char *semi = mm->assumption ? ";" : "", *assumption = mm->assumption ? mm->assumption : "";
+    const char *assumption = mm->assumption ? mm->assumption : f ? f->assumption : NULL;
+    const char *semi = assumption ? ";" : "";
     char *text;
+    r->assumed = assumption != NULL;
+    assumption = assumption ? assumption : "";
     if (f)
         text = arena_printf(&p->arena, "forced:%sx%s:%.*s%s%s", dim_text(a, f->rhs.k), dim_text(b, f->rhs.n),
                             f->fqn.n ? (int)f->fqn.n : 1, f->fqn.n ? f->fqn.s : "-", semi, assumption);
@@ -38,7 +41,6 @@ int row_reason(struct plan *p, struct plan_row *r, const struct mm *mm, const ch
     if (!text)
         return IR_EMEM;
     r->reason = str_of(text);
-    r->assumed = mm->assumption != NULL;
     return 0;
 }
 
