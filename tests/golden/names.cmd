@@ -1,4 +1,8 @@
-# Only the last format may differ in what it shows; no raw control byte comes out of any.
+# Bytes that are not UTF-8: a letter of another encoding, a sequence that is cut, a surrogate.
+LC_ALL=C sed 's/latin 1, cut 22, surrogate 333/latin \xe4, cut \xe2\x82, surrogate \xed\xa0\x80/' in.onnx > names.onnx
+cmp -s in.onnx names.onnx && exit 1
+mv names.onnx in.onnx
+# No raw control byte comes out of any format.
 sactag plan in.onnx --format tsv
 sactag plan in.onnx --format json
 sactag plan in.onnx
