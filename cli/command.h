@@ -16,7 +16,8 @@ struct command {
     int (*run)(struct options *o);
 };
 
-extern const struct command cmd_tag, cmd_plan, cmd_show, cmd_strip, cmd_linears;
+extern const struct command cmd_tag, cmd_plan, cmd_apply, cmd_show, cmd_diff, cmd_check, cmd_strip,
+    cmd_linears;
 
 /* Help of one command, on stdout. */
 void help_command(const struct command *c);

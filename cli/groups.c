@@ -1,4 +1,5 @@
 #include "cli/groups.h"
+#include "cli/print.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -62,14 +63,24 @@ struct sactag_text varying_number(struct sactag_text first, struct sactag_text l
     return (struct sactag_text){NULL, 0};
 }
 
-/* Is `next` the name after `now`, within the group that began with `first`? The same number must vary. */
-static bool counts_up(struct sactag_text first, struct sactag_text now, struct sactag_text next)
+bool name_counts_up(struct sactag_text first, struct sactag_text now, struct sactag_text next)
 {
     struct sactag_text a = {NULL, 0}, b = {NULL, 0}, v = varying_number(first, next);
     uint64_t x, y;
 
     return v.n && one_difference(now, next, &a, &b) && number(a.s, a.n, &x) && number(b.s, b.n, &y) &&
            y == x + 1 && a.s - now.s == v.s - first.s;
+}
+
+size_t put_name_range(FILE *f, struct sactag_text first, struct sactag_text last)
+{
+    struct sactag_text from = varying_number(first, last), to = varying_number(last, first);
+    size_t head = (size_t)(from.s - first.s) + from.n;
+    size_t width = put_text(f, (struct sactag_text){first.s, head});
+
+    fputc('-', f);
+    width += put_text(f, to) + 1;
+    return width + put_text(f, (struct sactag_text){first.s + head, first.n - head});
 }
 
 /* ---- rows and forced shapes ---- */
@@ -155,7 +166,7 @@ static void group_blocks(struct groups *g, const sactag_plan *p)
         sactag_plan_block(p, b - 1, &last);
         sactag_plan_block(p, b, &now);
         sactag_plan_block(p, g->by_name[b - 1], &first);
-        if (!counts_up(first.fqn, last.fqn, now.fqn))
+        if (!name_counts_up(first.fqn, last.fqn, now.fqn))
             continue;
         g->by_name[b] = g->by_name[b - 1];
         if (same_rows(g, p, b - 1, b) && last.calls == now.calls)

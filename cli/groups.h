@@ -32,4 +32,10 @@ struct sactag_text relative_fqn(const struct sactag_row *r);
  * do not. */
 struct sactag_text varying_number(struct sactag_text first, struct sactag_text last);
 
+/* Is `next` the name after `now`, within a group that began with `first`? The same number must vary. */
+bool name_counts_up(struct sactag_text first, struct sactag_text now, struct sactag_text next);
+
+/* "layers.0-31" for names that count up from the first to the last. Returns the width. */
+size_t put_name_range(FILE *f, struct sactag_text first, struct sactag_text last);
+
 #endif

@@ -30,9 +30,23 @@ static int opened(struct input *in, const struct options *o, int status)
     return input_done(in, o, status);
 }
 
+static int open_fd(struct input *in, sactag_plan **plan, const struct options *o, int fd)
+{
+    if (plan)
+        return sactag_open_either_fd(&in->m, plan, fd, in->name, &o->limits, in->d);
+    return sactag_open_fd(&in->m, fd, in->name, &o->limits, in->d);
+}
+
+static int open_path(struct input *in, sactag_plan **plan, const struct options *o)
+{
+    if (plan)
+        return sactag_open_either(&in->m, plan, in->name, &o->limits, in->d);
+    return sactag_open(&in->m, in->name, &o->limits, in->d);
+}
+
 /* A regular file is opened by name, so that the library knows its folder; from anything else (a FIFO, a
  * shell's <(command)) it spools. */
-static int open_named(struct input *in, const struct options *o)
+static int open_named(struct input *in, sactag_plan **plan, const struct options *o)
 {
     struct stat st;
 
@@ -40,14 +54,14 @@ static int open_named(struct input *in, const struct options *o)
         int fd = open(in->name, O_RDONLY | O_CLOEXEC);
         if (fd < 0)
             return message_error(5, &o->voice, NULL, "cannot open %s: %s", in->name, strerror(errno));
-        int status = sactag_open_fd(&in->m, fd, in->name, &o->limits, in->d);
+        int status = open_fd(in, plan, o, fd);
         close(fd);
         return opened(in, o, status);
     }
-    return opened(in, o, sactag_open(&in->m, in->name, &o->limits, in->d));
+    return opened(in, o, open_path(in, plan, o));
 }
 
-int input_open(struct input *in, const struct options *o, const char *arg)
+static int open_arg(struct input *in, sactag_plan **plan, const struct options *o, const char *arg)
 {
     struct progress p;
     int e;
@@ -61,12 +75,20 @@ int input_open(struct input *in, const struct options *o, const char *arg)
         return message_nomem(&o->voice);
     signals_input(in->name);
     progress_begin(&p, &o->voice, "reading", in->name);
-    if (is_dash(arg))
-        e = opened(in, o, sactag_open_fd(&in->m, STDIN_FILENO, in->name, &o->limits, in->d));
-    else
-        e = open_named(in, o);
+    e = is_dash(arg) ? opened(in, o, open_fd(in, plan, o, STDIN_FILENO)) : open_named(in, plan, o);
     progress_end(&p);
     return e;
+}
+
+int input_open(struct input *in, const struct options *o, const char *arg)
+{
+    return open_arg(in, NULL, o, arg);
+}
+
+int input_open_either(struct input *in, sactag_plan **plan, const struct options *o, const char *arg)
+{
+    *plan = NULL;
+    return open_arg(in, plan, o, arg);
 }
 
 void input_close(struct input *in)

@@ -14,6 +14,8 @@ struct input {
 /* Opens a model; "-" is standard input. Returns 0, or an exit code with the reason said. Either way to be
  * closed. */
 int input_open(struct input *in, const struct options *o, const char *arg);
+/* The same of what may be a plan file instead: then *plan is set, and in->m is NULL. */
+int input_open_either(struct input *in, sactag_plan **plan, const struct options *o, const char *arg);
 void input_close(struct input *in);
 
 /* Shows what the library said since the last time, and turns its status into an exit code. */

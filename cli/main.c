@@ -10,7 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
-static const struct command *const commands[] = {&cmd_tag, &cmd_plan, &cmd_show, &cmd_strip, &cmd_linears};
+static const struct command *const commands[] = {&cmd_tag,  &cmd_plan,  &cmd_apply, &cmd_show,
+                                                 &cmd_diff, &cmd_check, &cmd_strip, &cmd_linears};
 #define N_COMMANDS (sizeof commands / sizeof *commands)
 
 static const struct command *find(const char *name)
@@ -41,8 +42,8 @@ static int wrong_number(const struct command *c, const struct options *o)
     if (o->n_args > c->max_args)
         return message_error(2, &o->voice, NULL, "%s: unexpected argument '%s' (usage: sactag %s %s)",
                              c->name, o->args[c->max_args], c->name, c->usage);
-    return message_error(2, &o->voice, NULL, "%s: no input given (usage: sactag %s %s)", c->name, c->name,
-                         c->usage);
+    return message_error(2, &o->voice, NULL, "%s: %s (usage: sactag %s %s)", c->name,
+                         o->n_args ? "an argument is missing" : "no input given", c->name, c->usage);
 }
 
 static int print_version(void)

@@ -48,10 +48,20 @@ static const struct option_spec specs[OPT_COUNT] = {
                      false},
     [OPT_SET_IR_VERSION] = {"set-ir-version", NULL, "N", "write this ir_version (left as it is)", 0,
                             GROUP_WRITE, false, false},
-    [OPT_FORMAT] = {"format", NULL, "text|tsv|json", "for people; one row an mm; for programs (text)", 0,
-                    GROUP_PRINT, false, false},
+    [OPT_FORMAT] = {"format", NULL, "text|tsv|json",
+                    "for people; one row an mm; for programs (by FILE's name, else text)", 0, GROUP_PRINT,
+                    false, false},
     [OPT_MERGE] = {"merge", NULL, NULL, "text: print the rows of equal neighbouring blocks once", 0,
                    GROUP_PRINT, false, false},
+    [OPT_STAT] = {"stat", NULL, NULL, "print how much changed in each block, not what", 0, GROUP_PRINT, false,
+                  false},
+    [OPT_CONTEXT] = {"unified", NULL, "N", "text: show N equal rows around a change (3)", 'U', GROUP_PRINT,
+                     false, false},
+    [OPT_REASONS] = {"reasons", NULL, NULL, "the same decision for another reason is a difference, too", 0,
+                     GROUP_PRINT, false, false},
+    [OPT_REBASE] = {"rebase", NULL, NULL,
+                    "place a plan that was made for another graph, as far as its rows are found", 0,
+                    GROUP_POLICY, false, false},
     [OPT_DUMP_IR] = {"dump-ir", NULL, NULL, "print the graph as sactag understands it", 0, GROUP_PRINT, false,
                      false},
     [OPT_DOT] = {"dot", NULL, NULL, "print the graph for Graphviz, coloured by policy", 0, GROUP_PRINT, false,
@@ -227,6 +237,8 @@ static int take_policy(struct options *o, enum option_id id, const char *value, 
         e = take_flag(o, where, value, &p->specialize);
     else if (id == OPT_CONFIG)
         o->config = value;
+    else if (id == OPT_REBASE)
+        o->rebase = true;
     else if (id == OPT_MATCH &&
              !(e = take_word(o, where, value, WORDS("exact", "substring", "glob"), &choice)))
         p->match = (enum sactag_match)(SACTAG_MATCH_EXACT + choice);
@@ -265,6 +277,15 @@ static int take_write(struct options *o, enum option_id id, const char *value, c
     return e;
 }
 
+static int take_context(struct options *o, const char *where, const char *value)
+{
+    uint64_t number = 0;
+    int e = strcmp(value, "0") == 0 ? 0 : take_number(o, where, value, UINT32_MAX / 4, false, &number);
+
+    o->context = (uint32_t)number;
+    return e;
+}
+
 static int take_print(struct options *o, enum option_id id, const char *value, const char *where)
 {
     size_t choice = 0;
@@ -272,6 +293,12 @@ static int take_print(struct options *o, enum option_id id, const char *value, c
 
     if (id == OPT_MERGE)
         o->merge = true;
+    else if (id == OPT_STAT)
+        o->stat = true;
+    else if (id == OPT_REASONS)
+        o->reasons = true;
+    else if (id == OPT_CONTEXT)
+        e = take_context(o, where, value);
     else if (id == OPT_DUMP_IR)
         o->dump_ir = true;
     else if (id == OPT_DOT)
@@ -440,6 +467,26 @@ static void set_defaults(struct options *o)
     sactag_options_init(&o->policy);
     sactag_write_options_init(&o->write);
     o->voice.color = color_on(WHEN_AUTO, STDERR_FILENO);
+    o->context = 3;
+}
+
+static bool ends_in(const char *name, const char *end)
+{
+    size_t n = strlen(name), m = strlen(end);
+    return n > m && strcmp(name + n - m, end) == 0;
+}
+
+/* `-o plan.json` asks for JSON. */
+static void choose_format(struct options *o, uint64_t allowed)
+{
+    uint64_t others = OPT_BIT(OPT_FORMAT) | OPT_BIT(OPT_MERGE) | OPT_BIT(OPT_DUMP_IR) | OPT_BIT(OPT_DOT);
+
+    if (!(allowed & OPT_BIT(OPT_FORMAT)) || (o->given & others) || !o->output)
+        return;
+    if (ends_in(o->output, ".json"))
+        o->format = FORMAT_JSON;
+    else if (ends_in(o->output, ".tsv"))
+        o->format = FORMAT_TSV;
 }
 
 static int take_command_line(struct options *o, int argc, char **argv, uint64_t allowed)
@@ -475,6 +522,7 @@ int options_parse(struct options *o, int argc, char **argv, uint64_t allowed)
     int e = take_command_line(o, argc, argv, allowed);
     if (!e && o->config && !(o->given & (OPT_BIT(OPT_HELP) | OPT_BIT(OPT_VERSION))))
         e = config_read(o, o->config);
+    choose_format(o, allowed);
     o->policy.fqns = (const char *const *)o->fqns.s;
     o->policy.n_fqns = o->fqns.n;
     o->policy.blocks = (const char *const *)o->blocks.s;

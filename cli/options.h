@@ -29,6 +29,10 @@ enum option_id {
     OPT_SET_IR_VERSION,
     OPT_FORMAT,
     OPT_MERGE,
+    OPT_STAT,
+    OPT_CONTEXT,
+    OPT_REASONS,
+    OPT_REBASE,
     OPT_DUMP_IR,
     OPT_DOT,
     OPT_MAX_DEPTH,
@@ -92,7 +96,8 @@ struct options {
     const char *config;
     bool in_place;
     enum format format;
-    bool merge, dump_ir, dot;
+    bool merge, dump_ir, dot, stat, reasons, rebase;
+    uint32_t context; /* lines around a change */
     enum when color;
     struct voice voice;
     uint64_t given; /* bits of the options on the command line */

@@ -41,12 +41,7 @@ static size_t put_group(FILE *f, const sactag_plan *plan, uint32_t first, uint32
     if (first == last)
         return put_text(f, a.fqn);
     sactag_plan_block(plan, last, &b);
-    struct sactag_text from = varying_number(a.fqn, b.fqn), to = varying_number(b.fqn, a.fqn);
-    size_t head = (size_t)(from.s - a.fqn.s) + from.n;
-    size_t width = put_text(f, (struct sactag_text){a.fqn.s, head});
-    fputc('-', f);
-    width += put_text(f, to) + 1;
-    return width + put_text(f, (struct sactag_text){a.fqn.s + head, a.fqn.n - head});
+    return put_name_range(f, a.fqn, b.fqn);
 }
 
 static size_t group_width(const sactag_plan *plan, uint32_t first, uint32_t last)

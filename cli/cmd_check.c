@@ -1,0 +1,161 @@
+#include "cli/command.h"
+#include "cli/print.h"
+#include "cli/progress.h"
+
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdlib.h>
+
+static void put_tsv(FILE *f, struct sactag_text t, char end)
+{
+    if (t.n == 0)
+        fputc('-', f);
+    else
+        put_text(f, t);
+    fputc(end, f);
+}
+
+/* `text` is printable already. */
+static void print_text(FILE *f, const struct sactag_problem *p)
+{
+    fprintf(f, "%s: %.*s\n", sactag_problem_name(p->kind), SACTAG_ARG(p->text));
+}
+
+static void print_tsv(FILE *f, const struct sactag_problem *p)
+{
+    fprintf(f, "%s\t", sactag_problem_name(p->kind));
+    if (p->graph.n)
+        fprintf(f, "%" PRIu32, p->index);
+    else
+        fputc('-', f);
+    fprintf(f, "\t%.*s\t", SACTAG_ARG(p->graph.n ? p->graph : text_of("-")));
+    put_tsv(f, p->node, '\t');
+    fprintf(f, "%.*s\n", SACTAG_ARG(p->text));
+}
+
+static json_t *escaped(struct sactag_text t)
+{
+    size_t n = sactag_escape(NULL, 0, t);
+    char *s = t.n ? malloc(n + 1) : NULL;
+
+    if (!t.n)
+        return json_null();
+    if (!s)
+        return NULL;
+    sactag_escape(s, n + 1, t);
+    json_t *j = json_stringn(s, n);
+    free(s);
+    return j;
+}
+
+static bool print_json(FILE *f, const struct sactag_problem *p)
+{
+    json_t *j = json_object();
+    bool main_graph = p->graph.n == 1 && p->graph.s[0] == '-';
+    int e = json_object_set_new(j, "problem", json_string(sactag_problem_name(p->kind)));
+
+    e |= json_object_set_new(j, "index", p->graph.n ? json_integer(p->index) : json_null());
+    e |= json_object_set_new(j, "graph", main_graph || !p->graph.n ? json_null() : escaped(p->graph));
+    e |= json_object_set_new(j, "node", escaped(p->node));
+    e |= json_object_set_new(j, "text", json_stringn(p->text.s, p->text.n));
+    char *s = e ? NULL : json_dumps(j, 0);
+    json_decref(j);
+    if (s)
+        fputs(s, f);
+    free(s);
+    return s != NULL;
+}
+
+static int print_all(FILE *f, const struct options *o, const sactag_problems *list)
+{
+    size_t n = sactag_problems_count(list);
+    bool ok = true;
+
+    if (o->format == FORMAT_TSV)
+        fputs("problem\tindex\tgraph\tnode\ttext\n", f);
+    if (o->format == FORMAT_JSON)
+        fputs("{\n\"sactag\": \"check\",\n\"version\": 1,\n\"problems\": [", f);
+    for (size_t i = 0; ok && i < n; i++) {
+        struct sactag_problem p = sactag_problems_get(list, i);
+        if (o->format == FORMAT_TEXT)
+            print_text(f, &p);
+        else if (o->format == FORMAT_TSV)
+            print_tsv(f, &p);
+        else {
+            fputs(i ? ",\n" : "\n", f);
+            ok = print_json(f, &p);
+        }
+    }
+    if (o->format == FORMAT_JSON)
+        fputs("]\n}\n", f);
+    return ok ? 0 : message_nomem(&o->voice);
+}
+
+static bool any_policy(const struct options *o)
+{
+    return o->config || (o->given & OPT_POLICY);
+}
+
+static int print(struct options *o, const sactag_problems *list)
+{
+    struct out out;
+    int e;
+
+    if (o->voice.quiet)
+        return 0;
+    e = out_open(&out, o);
+    return e ? e : out_close(&out, o, print_all(out.f, o, list));
+}
+
+static int check(struct input *in, struct options *o, bool *wrong)
+{
+    sactag_problems *list = NULL;
+    struct progress progress;
+
+    progress_begin(&progress, &o->voice, "checking", in->name);
+    int status = sactag_check(&list, in->m, any_policy(o) ? &o->policy : NULL, in->d);
+    progress_end(&progress);
+    int e = input_done(in, o, status);
+    if (!e)
+        e = print(o, list);
+    if (!e) {
+        *wrong = sactag_problems_count(list) > 0;
+        if (*wrong)
+            message_plain(&o->voice, in->name, "%zu problem%s", sactag_problems_count(list),
+                          sactag_problems_count(list) == 1 ? "" : "s");
+        else
+            message_plain(&o->voice, in->name, "the tags are complete, and what the policy says");
+    }
+    sactag_problems_free(list);
+    return e;
+}
+
+static int run(struct options *o)
+{
+    struct input in;
+    bool wrong = false;
+    int e = input_open(&in, o, o->args[0]);
+
+    if (!e)
+        e = check(&in, o, &wrong);
+    input_close(&in);
+    return e ? e : wrong;
+}
+
+const struct command cmd_check = {
+    .name = "check",
+    .usage = "IN [options]",
+    .summary = "are the tags what they should be?",
+    .about = "Looks whether a model's tags are there, complete, and what the policy says today: by the\n"
+             "options given, or, when none are, by those that it was tagged with. Each problem is a\n"
+             "line: lost, stale, contradicting, unknown, graph-changed, not-tagged. Tags that were set\n"
+             "by hand are not compared with the policy.",
+    .examples = "  sactag check tagged.onnx\n"
+                "  sactag check tagged.onnx --config policy.conf\n"
+                "  sactag check -q tagged.onnx || sactag tag --in-place tagged.onnx --config policy.conf\n",
+    .options = OPT_POLICY | OPT_BIT(OPT_OUTPUT) | OPT_BIT(OPT_FORMAT),
+    .min_args = 1,
+    .max_args = 1,
+    .differs = true,
+    .run = run,
+};

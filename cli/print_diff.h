@@ -1,0 +1,35 @@
+/* The three formats of `sactag diff`. docs/FORMATS.md is their contract. */
+#ifndef SACTAG_CLI_PRINT_DIFF_H
+#define SACTAG_CLI_PRINT_DIFF_H
+
+#include "cli/options.h"
+#include "cli/print.h"
+
+/* One of the two that are compared. */
+struct diff_side {
+    const char *name; /* as given, without folders when it is absolute; "-" for standard input */
+    const char *kind; /* "model", "tags" of a model, "plan" for a plan file */
+    const sactag_plan *plan;
+};
+
+struct diff_page {
+    FILE *f;
+    bool color;
+    const struct options *o;
+    struct diff_side a, b;
+    const sactag_changes *changes;
+};
+
+/* Is this change one that is looked for? */
+static inline bool change_counts(const struct diff_page *p, const struct sactag_change *c)
+{
+    return c->kind != SACTAG_SAME && (c->kind != SACTAG_REASON || p->o->reasons);
+}
+
+/* Return 0 or an exit code; write errors stay with the FILE. */
+int print_diff(const struct diff_page *p);
+int print_diff_text(const struct diff_page *p);
+int print_diff_tsv(const struct diff_page *p);
+int print_diff_json(const struct diff_page *p);
+
+#endif
