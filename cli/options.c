@@ -137,15 +137,14 @@ static int take_number(struct options *o, const char *where, const char *value, 
 static int push_string(struct options *o, struct strings *list, const char *s, size_t n)
 {
     char **grown = realloc(list->s, (list->n + 1) * sizeof *grown);
-    char *copy = strndup(s, n);
 
-    if (grown)
-        list->s = grown;
-    if (!grown || !copy) {
-        free(copy);
+    if (!grown)
         return message_nomem(&o->voice);
-    }
-    list->s[list->n++] = copy;
+    list->s = grown;
+    list->s[list->n] = strndup(s, n);
+    if (!list->s[list->n])
+        return message_nomem(&o->voice);
+    list->n++;
     return 0;
 }
 

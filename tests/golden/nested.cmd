@@ -1,0 +1,7 @@
+# Paths of graphs; a function's rows once per call, its tags once.
+sactag plan in.onnx --format tsv --order file
+sactag plan in.onnx -q
+sactag tag in.onnx -o out.onnx -q
+sactag show out.onnx --format tsv
+sactag strip out.onnx -o - | cmp - in.onnx
+sactag plan in.onnx --dot -q
