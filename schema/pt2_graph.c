@@ -456,6 +456,8 @@ static int read_graph_inputs(struct pt2_reader *r, uint32_t graph, const struct 
     for (uint32_t t = json_first(r->json, list); rc == 0 && t != JSON_NONE;
          t = json_next(r->json, list, t), i++)
         rc = read_graph_input(r, t, i < n_args ? &r->args[body->first_arg + i] : NULL);
+    if (rc == 0 && !body)
+        rc = pt2_weights(r);
     struct ir_graph *g = &r->m->graphs[r->graph];
     g->n_params = r->m->n_params - g->first_param;
     return rc != 0 ? rc : take_ids(r, &g->inputs, &g->n_inputs);

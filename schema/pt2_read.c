@@ -52,11 +52,12 @@ static void place(const struct pt2_reader *r, char *buf, size_t n)
         snprintf(buf, n, "%.*s.nodes[%u]", STR_ARG(graph), r->node - m->graphs[r->graph].first_node);
 }
 
+/* In the archive, or in a program's unpacked text. */
 static uint64_t offset_of(const struct pt2_reader *r, const char *p)
 {
-    const struct pt2_program *prog = &r->pt2.programs[r->program];
-    const char *base = prog->stored ? (const char *)r->m->bytes : prog->text.s;
-    return (uint64_t)(p - base);
+    uintptr_t at = (uintptr_t)p, archive = (uintptr_t)r->m->bytes;
+    bool inside = at >= archive && at - archive <= r->m->size;
+    return at - (inside ? archive : (uintptr_t)r->pt2.programs[r->program].text.s);
 }
 
 int pt2_fail(struct pt2_reader *r, uint32_t token, const char *fmt, ...)
@@ -272,6 +273,50 @@ static int load_program(struct pt2_reader *r, zip_t *zip, struct pt2_program *pr
     return 0;
 }
 
+/* The list of a program's weights, packaged beside it: ROOT/data/weights/NAME_weights_config.json. */
+static const struct zip_member *weights_list(const struct pt2_reader *r)
+{
+    const struct pt2_program *prog = &r->pt2.programs[r->program];
+    struct str name = r->pt2.zip.members[prog->member].name;
+    size_t root = name.n - below_root(name).n, n = root + prog->name.n + 64;
+    char *path = prog->name.n ? malloc(n) : NULL;
+    if (!path)
+        return NULL;
+    int len = snprintf(path, n, "%.*sdata/weights/%.*s_weights_config.json", (int)root, name.s,
+                       STR_ARG(prog->name));
+    uint32_t i = names_find(&r->member_index, (struct str){path, (size_t)len});
+    free(path);
+    return i == NAME_NONE ? NULL : &r->pt2.zip.members[i];
+}
+
+int pt2_weights(struct pt2_reader *r)
+{
+    const struct zip_member *f = weights_list(r);
+    struct json json = {0}, *program = r->json;
+    struct json_error e;
+    if (!f || f->method != 0)
+        return 0;
+    struct str text = {(const char *)r->m->bytes + f->data, (size_t)f->size};
+    int rc = json_parse(&json, text, JSON_AROUND, r->m->arena.limit, &e);
+    if (rc == IR_EMEM)
+        return pt2_no_memory(r);
+    if (rc != 0)
+        return unpack_fail(r, f, "is not valid JSON");
+    r->json = &json;
+    rc = pt2_weights_read(r);
+    json_free(&json);
+    r->json = program;
+    return rc;
+}
+
+static int index_members(struct pt2_reader *r)
+{
+    for (uint32_t i = 0; i < r->pt2.zip.n; i++)
+        if (names_intern(&r->member_index, r->pt2.zip.members[i].name) == NAME_NONE) /* no two are the same */
+            return pt2_no_memory(r);
+    return 0;
+}
+
 static int load_programs(struct pt2_reader *r)
 {
     struct ir_model *m = r->m;
@@ -281,6 +326,8 @@ static int load_programs(struct pt2_reader *r)
     m->n_segs = r->pt2.n_programs;
     zip_t *zip;
     int rc = open_zip(&zip, r);
+    if (rc == 0)
+        rc = index_members(r);
     for (uint32_t i = 0; rc == 0 && i < m->n_segs; i++) {
         const struct zip_member *f = &r->pt2.zip.members[r->pt2.programs[i].member];
         m->segs[i] = (struct ir_seg){{f->data, f->stored}, IR_NONE};
@@ -373,6 +420,7 @@ static int read_program(struct pt2_reader *r, uint32_t program)
 static void free_reader(struct ir_model *m)
 {
     struct pt2_reader *r = m->reader;
+    names_free(&r->member_index);
     names_free(&r->op_index);
     names_free(&r->fqn_index);
     free(r->specs);
@@ -397,6 +445,7 @@ static void free_reader(struct ir_model *m)
 /* What only reading needs. */
 static void free_scratch(struct pt2_reader *r)
 {
+    names_free(&r->member_index);
     names_free(&r->op_index);
     names_free(&r->fqn_index);
     free(r->specs);
@@ -428,6 +477,7 @@ int pt2_read(struct ir_model *m, const uint8_t *bytes, uint64_t size, const stru
     r->cached = IR_NONE;
     r->max_depth = limits && limits->max_depth ? limits->max_depth : PT2_MAX_DEPTH;
     r->max_nodes = limits && limits->max_nodes ? limits->max_nodes : PT2_MAX_NODES;
+    names_init(&r->member_index);
     names_init(&r->op_index);
     names_init(&r->fqn_index);
     m->reader = r;

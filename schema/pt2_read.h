@@ -1,18 +1,18 @@
 /* A torch.export archive (.pt2) → the IR of ir/ir.h.
  *
- * The archive is a zip file that holds one or more programs as JSON. Only its directory and the programs are
- * read; weights are never touched and nothing is ever unpickled. Two layouts:
+ * The archive is a zip file that holds one or more programs as JSON. Only its directory, the programs
+ * and their lists of weights are read; weights are never touched and nothing is ever unpickled. Two layouts:
  *
  *     serialized_exported_program.json               torch ≤ 2.7: one program (perhaps in a folder)
  *     STEM/models/NAME.json, STEM/archive_format     torch ≥ 2.8: programs by name
  *
  * What becomes what. Operator torch.ops.aten.linear.default is domain "torch", type "aten.linear.default";
  * what is not under torch.ops (_operator.mul) has domain "python". Operands are the tensor arguments in
- * order, lists flattened; other arguments are attributes, decoded on demand by name, or by position as "#0",
- * "#1",
- * ... (higher-order operators name none). A parameter's, buffer's or constant's value is named by its FQN,
- * not by the graph's argument name. A node's name is its "name", else that of its first output. Values that
- * are no tensors (symbolic sizes, tokens, objects) are left out.
+ * order, lists flattened; other arguments are attributes, decoded on demand by name, or by position as "#0"
+ * and so on (higher-order operators name none). A parameter's, buffer's or constant's value is named by its
+ * FQN, not by the graph's argument name; parameters that are tied to one FQN are one value. A package lists
+ * its weights: those that the graph does not use are parameters as well. A node's name is its "name", else
+ * that of its first output. Values that are no tensors (symbolic sizes, tokens, objects) are left out.
  *
  * Graphs. Each program's main graph is of kind IR_GRAPH_MAIN, graphs[0] that of the first; nested graphs (of
  * cond, map_impl, wrap_with_set_grad_enabled, ...) follow their program's main graph, breadth first. A nested

@@ -16,6 +16,7 @@ struct pt2_spec {
     uint32_t epoch; /* program it was set in */
     bool buffer;    /* or a constant */
     struct str fqn;
+    uint32_t place_epoch; /* where this name is a place in the archive: the program that uses what is there */
     uint32_t value_epoch,
         value; /* where this name is an FQN: the program and its value (tied parameters share one) */
 };
@@ -50,8 +51,9 @@ struct pt2_reader {
     size_t cap_graphs, cap_nodes, cap_values, cap_layouts, cap_operands, cap_params, cap_ops, cap_modules,
         cap_meta, cap_unpacked;
     size_t names_charged;
-    struct names op_index;  /* target → op id */
-    struct names fqn_index; /* modules that are known */
+    struct names member_index; /* name → number of a member */
+    struct names op_index;     /* target → op id */
+    struct names fqn_index;    /* modules that are known */
 
     struct pt2_spec *specs;       /* by name id */
     struct pt2_binding *bindings; /* by name id */
@@ -99,6 +101,10 @@ int pt2_union(uint32_t *kind, struct pt2_reader *r, uint32_t token, const char *
 /* A string's name id; NAME_NONE after an error (*rc). */
 uint32_t pt2_name(struct pt2_reader *r, uint32_t token, const char *what, int *rc);
 
+/* ---- pt2_read.c */
+/* Calls pt2_weights_read() with the program's list of weights, if it has one. */
+int pt2_weights(struct pt2_reader *r);
+
 /* ---- pt2_graph.c */
 int pt2_program_read(struct pt2_reader *r, uint32_t program);
 
@@ -116,6 +122,9 @@ uint32_t pt2_lookup(const struct pt2_reader *r, uint32_t name);
 /* If the signature says that an input is a parameter, buffer or constant: defines it, or binds it to the
  * value that it is tied to, and returns 1; else 0. */
 int pt2_param(struct pt2_reader *r, uint32_t token, uint32_t name);
+/* Weights that the graph of the program does not use, from the list of weights (torch ≥ 2.8) in r->json: a
+ * Linear that is never called. */
+int pt2_weights_read(struct pt2_reader *r);
 /* ONNX's number for torch's ScalarType. */
 uint8_t pt2_dtype(int64_t scalar_type);
 

@@ -212,15 +212,14 @@ static int read_meta(struct ir_value *v, struct ir_layout *l, struct pt2_reader 
 
 /* ---- values ---- */
 
-int pt2_value_new(uint32_t *out, struct pt2_reader *r, uint32_t token, uint32_t name, struct ir_value v)
+/* A value that is described by `meta` (JSON_NONE: by nothing), not yet bound to its name. */
+static int value_push(uint32_t *out, struct pt2_reader *r, uint32_t token, uint32_t meta, struct ir_value v)
 {
     struct ir_model *m = r->m;
     struct ir_layout layout = {.from = IR_NONE};
     int rc;
-    v.name = name;
     v.graph = r->graph;
-    const struct pt2_binding *b = name < r->cap_bindings ? &r->bindings[name] : NULL;
-    if (b && b->meta_epoch == r->graph + 1 && (rc = read_meta(&v, &layout, r, b->meta)) != 0)
+    if (meta != JSON_NONE && (rc = read_meta(&v, &layout, r, meta)) != 0)
         return rc;
     if (m->n_values == IR_NONE - 1)
         return pt2_fail(r, token, "too many values");
@@ -230,7 +229,15 @@ int pt2_value_new(uint32_t *out, struct pt2_reader *r, uint32_t token, uint32_t 
     *out = m->n_values;
     m->values[m->n_values] = v;
     m->layouts[m->n_values++] = layout;
-    return pt2_bind(r, token, name, *out);
+    return 0;
+}
+
+int pt2_value_new(uint32_t *out, struct pt2_reader *r, uint32_t token, uint32_t name, struct ir_value v)
+{
+    const struct pt2_binding *b = name < r->cap_bindings ? &r->bindings[name] : NULL;
+    v.name = name;
+    int rc = value_push(out, r, token, b && b->meta_epoch == r->graph + 1 ? b->meta : JSON_NONE, v);
+    return rc != 0 ? rc : pt2_bind(r, token, name, *out);
 }
 
 /* Bytes of a tensor, 0 when not known or absurd. */
@@ -244,19 +251,24 @@ static uint64_t tensor_bytes(const struct ir_model *m, uint32_t value)
     return n;
 }
 
-static int param_new(uint32_t *value, struct pt2_reader *r, uint32_t token, uint32_t name, uint32_t fqn)
+/* The value becomes a parameter of that name; there is room for it. */
+static void make_param(struct ir_model *m, uint32_t value, uint32_t fqn, bool buffer)
 {
-    struct ir_model *m = r->m;
-    struct ir_value v = {.kind = IR_VALUE_PARAM, .def = m->n_params};
-    int rc = pt2_room(r, &m->params, &r->cap_params, (size_t)m->n_params + 1, sizeof *m->params);
-    if (rc != 0 || (rc = pt2_value_new(value, r, token, name, v)) != 0)
-        return rc;
-    m->values[*value].name = fqn;
-    m->params[m->n_params++] = (struct ir_param){.value = *value,
-                                                 .buffer = r->specs[name].buffer,
-                                                 .no_grad = !m->layouts[*value].requires_grad,
-                                                 .bytes = tensor_bytes(m, *value)};
-    return 0;
+    m->values[value].name = fqn;
+    m->values[value].kind = IR_VALUE_PARAM;
+    m->values[value].def = m->n_params;
+    m->params[m->n_params++] = (struct ir_param){.value = value,
+                                                 .buffer = buffer,
+                                                 .no_grad = !m->layouts[value].requires_grad,
+                                                 .bytes = tensor_bytes(m, value)};
+}
+
+static int room_for_param(struct pt2_reader *r, uint32_t fqn)
+{
+    int rc = pt2_room(r, &r->specs, &r->cap_specs, (size_t)fqn + 1, sizeof *r->specs);
+    return rc != 0
+               ? rc
+               : pt2_room(r, &r->m->params, &r->cap_params, (size_t)r->m->n_params + 1, sizeof *r->m->params);
 }
 
 int pt2_param(struct pt2_reader *r, uint32_t token, uint32_t name)
@@ -267,7 +279,7 @@ int pt2_param(struct pt2_reader *r, uint32_t token, uint32_t name)
     uint32_t fqn = names_intern(&r->m->names, r->specs[name].fqn);
     if (fqn == NAME_NONE)
         return pt2_no_memory(r);
-    int rc = pt2_room(r, &r->specs, &r->cap_specs, (size_t)fqn + 1, sizeof *r->specs);
+    int rc = room_for_param(r, fqn);
     if (rc != 0)
         return rc;
     struct pt2_spec *s = &r->specs[fqn];
@@ -276,6 +288,76 @@ int pt2_param(struct pt2_reader *r, uint32_t token, uint32_t name)
         return rc != 0 ? rc : 1;
     }
     s->value_epoch = epoch;
-    rc = param_new(&s->value, r, token, name, fqn);
+    rc = pt2_value_new(&s->value, r, token, name, (struct ir_value){0});
+    if (rc == 0)
+        make_param(r->m, s->value, fqn, r->specs[name].buffer);
     return rc != 0 ? rc : 1;
+}
+
+/* ---- weights that the graph does not use ---- */
+
+/* Where a weight's data lie, as a name id: tied weights lie in one place. NAME_NONE when it does not say. */
+static uint32_t place_of(struct pt2_reader *r, uint32_t entry, int *rc)
+{
+    uint32_t path = json_get(r->json, entry, "path_name");
+    *rc = 0;
+    if (path == JSON_NONE || json_type(r->json, path) != JSON_STRING)
+        return NAME_NONE;
+    uint32_t id = pt2_name(r, path, "path_name", rc);
+    if (*rc == 0)
+        *rc = pt2_room(r, &r->specs, &r->cap_specs, (size_t)id + 1, sizeof *r->specs);
+    return *rc == 0 ? id : NAME_NONE;
+}
+
+static bool is_known(const struct pt2_reader *r, uint32_t fqn)
+{
+    return fqn < r->cap_specs && r->specs[fqn].value_epoch == r->program + 1;
+}
+
+/* Notes where the weight of a known parameter lies. */
+static int note_place(struct pt2_reader *r, uint32_t name, uint32_t entry)
+{
+    int rc;
+    uint32_t fqn = pt2_name(r, name, "config", &rc);
+    if (rc != 0 || !is_known(r, fqn))
+        return rc;
+    uint32_t place = place_of(r, entry, &rc);
+    if (place != NAME_NONE)
+        r->specs[place].place_epoch = r->program + 1;
+    return rc;
+}
+
+/* A trained weight that nothing known lies with becomes a parameter of the graph. */
+static int add_unused(struct pt2_reader *r, uint32_t name, uint32_t entry)
+{
+    int rc;
+    uint32_t meta = json_get(r->json, entry, "tensor_meta"), is_param = json_get(r->json, entry, "is_param");
+    if (meta == JSON_NONE || json_type(r->json, meta) != JSON_OBJECT || is_param == JSON_NONE ||
+        json_type(r->json, is_param) != JSON_TRUE)
+        return 0;
+    uint32_t fqn = pt2_name(r, name, "config", &rc);
+    uint32_t place = rc == 0 && !is_known(r, fqn) ? place_of(r, entry, &rc) : NAME_NONE;
+    if (place == NAME_NONE || r->specs[place].place_epoch == r->program + 1 ||
+        (rc = room_for_param(r, fqn)) != 0)
+        return rc;
+    struct pt2_spec *s = &r->specs[fqn];
+    s->value_epoch = r->program + 1;
+    rc = value_push(&s->value, r, name, meta, (struct ir_value){.name = fqn});
+    if (rc == 0)
+        make_param(r->m, s->value, fqn, false);
+    return rc;
+}
+
+int pt2_weights_read(struct pt2_reader *r)
+{
+    const struct json *j = r->json;
+    uint32_t config = json_get(j, 0, "config");
+    int rc = 0;
+    if (config == JSON_NONE || json_type(j, config) != JSON_OBJECT)
+        return 0;
+    for (uint32_t k = json_first(j, config); rc == 0 && k != JSON_NONE; k = json_next_member(j, config, k))
+        rc = note_place(r, k, k + 1);
+    for (uint32_t k = json_first(j, config); rc == 0 && k != JSON_NONE; k = json_next_member(j, config, k))
+        rc = add_unused(r, k, k + 1);
+    return rc;
 }

@@ -116,30 +116,29 @@ Test(pt2_read, arguments_on_demand)
     struct opened o;
     open_text(
         &o,
-        PROGRAM(
-            GRAPH("", "",
-                  NODE("torch.ops.x.y.default",
-                       ARG("i", INT(-3)) ", " ARG("s", "{\"as_string\": \"a\\\"b\"}") ", " ARG("f", "{\"as_"
-                                                                                                    "float\":"
-                                                                                                    " 0.5}") ", " ARG("inf", "{\"as_float\": \"-Infinity\"}") ", " ARG("t", "{\"as_bool\": true}") ", " ARG(
-                           "l",
-                           "{\"as_ints\": [1, -2]}") ", " ARG("m",
-                                                              "{\"as_sym_ints\": [{\"as_int\": 4}, "
-                                                              "{\"as_int\": 5}]}") ", " ARG("n",
-                                                                                            "{\"as_sym_"
-                                                                                            "ints\": "
-                                                                                            "[{\"as_int\": "
-                                                                                            "4}, "
-                                                                                            "{\"as_name\": "
-                                                                                            "\"z\"}]}") ","
-                                                                                                        " " ARG("none",
-                                                                                                                "{\"as_none\": true}") ", " ARG("d",
-                                                                                                                                                "{\"as_scalar_type\": 13}") ", " ARG("dev",
-                                                                                                                                                                                     "{\"as_device\": {\"type\": \"cuda\", \"index\": 1}}") ", " ARG("",
-                                                                                                                                                                                                                                                     "{\"as_sym_int\": {\"as_name\": \"z\"}}"),
-                       "", ""),
-                  ""),
-            "", "", ""));
+        PROGRAM(GRAPH("", "",
+                      NODE("torch.ops.x.y.default",
+                           ARG("i", INT(-3)) ", " ARG("s", "{\"as_string\": \"a\\\"b\"}") ", " ARG(
+                               "f",
+                               "{\"as_"
+                               "float\":"
+                               " 0.5}") ", " ARG("inf",
+                                                 "{\"as_float\": \"-Infinity\"}") ", " ARG("t",
+                                                                                           "{\"as_bool\": "
+                                                                                           "true}") ", " ARG("l",
+                                                                                                             "{\"as_ints\": [1, -2]}") ", " ARG("m", "{\"as_sym_ints\": [{\"as_int\": 4}, "
+                                                                                                                                                     "{\"as_int\": 5}]}") ", " ARG("n", "{\"as_sym_"
+                                                                                                                                                                                        "ints\": "
+                                                                                                                                                                                        "[{\"as_int\": "
+                                                                                                                                                                                        "4}, "
+                                                                                                                                                                                        "{\"as_name\": "
+                                                                                                                                                                                        "\"z\"}]}") ","
+                                                                                                                                                                                                    " " ARG("none", "{\"as_none\": true}") ", " ARG("d", "{\"as_scalar_type\": 13}") ", " ARG("dev", "{\"as_device\": {\"type\": \"cuda\", \"index\": 1}}") ", " ARG(
+                                                                                                                                                                                                        "",
+                                                                                                                                                                                                        "{\"as_sym_int\": {\"as_name\": \"z\"}}"),
+                           "", ""),
+                      ""),
+                "", "", ""));
     cr_assert_eq(o.rc, 0, "%s", first_error(&o.d));
     struct ir_attr a;
     int (*attr)(struct ir_model *, uint32_t, const char *, struct ir_attr *) = o.m.source->attr;
@@ -325,6 +324,69 @@ Test(pt2_read, buffers_and_constants)
     cr_expect(o.m.params[0].buffer && value_is(&o, o.m.params[0].value, "m.mask"));
     cr_expect(o.m.params[1].buffer && value_is(&o, o.m.params[1].value, "k"));
     cr_expect_eq(o.m.graphs[0].n_inputs, 0);
+    close_model(&o);
+}
+
+/* The small program, packaged, with a list of its weights. */
+static struct pb packaged(const char *config)
+{
+    struct zip_build z = {0};
+    zip_add(&z, "m/data/weights/model_weights_config.json", config);
+    zip_add(&z, "m/models/model.json", SMALL);
+    zip_add(&z, "m/archive_format", "pt2");
+    return zip_done(&z, false);
+}
+
+#define WEIGHT(fqn, place, is_param, meta)                                                                   \
+    "\"" fqn "\": {\"path_name\": \"" place "\", \"is_param\": " is_param                                    \
+    ", \"use_pickle\": false, \"tensor_meta\": " meta "}"
+#define SIX META("[" INT(6) ", " INT(4) "]", "[" INT(4) ", " INT(1) "]", "true")
+
+Test(pt2_read, weights_that_are_not_used_are_parameters_too)
+{
+    struct opened o;
+    open_bytes(&o, packaged("{\"config\": {" WEIGHT("dead.weight", "weight_1", "true", SIX) ", " WEIGHT(
+                       "fc.weight", "weight_0", "true",
+                       SIX) ", " WEIGHT("tied.weight", "weight_0", "true",
+                                        SIX) ", " WEIGHT("mask", "weight_2", "false",
+                                                         SIX) ", " WEIGHT("object", "custom_obj_0", "true",
+                                                                          "null") "}}"));
+    cr_assert_eq(o.rc, 0, "%s", first_error(&o.d));
+    cr_expect_eq(ir_verify(&o.m, &o.d), 0, "%s", first_error(&o.d));
+    cr_assert_eq(o.m.n_params, 2, "not a buffer, not a name of what is used under another one");
+    cr_expect_eq(o.m.graphs[0].n_params, 2);
+    uint32_t dead = o.m.params[1].value;
+    cr_expect(value_is(&o, dead, "dead.weight") && o.m.values[dead].kind == IR_VALUE_PARAM &&
+              !o.m.params[1].no_grad);
+    expect_dims(&o, o.m.values[dead].shape, 2, (int64_t[]){6, 4});
+    expect_dims(&o, o.m.values[o.m.params[0].value].shape, 2, (int64_t[]){3, 4});
+    close_model(&o);
+}
+
+Test(pt2_read, lists_of_weights_that_are_none)
+{
+    static const char *const fine[] = {
+        "[]",
+        "{}",
+        "{\"config\": 7}",
+        "{\"config\": {\"a\": 7}}",
+        "{\"config\": {\"a\": {}}}",
+        "{\"config\": {\"a\": {\"path_name\": 7, \"is_param\": true, \"tensor_meta\": {}}}}"};
+    for (size_t i = 0; i < sizeof fine / sizeof *fine; i++) {
+        struct opened o;
+        open_bytes(&o, packaged(fine[i]));
+        cr_expect(o.rc == 0 && o.m.n_params == 1, "%s: %s", fine[i], first_error(&o.d));
+        close_model(&o);
+    }
+    struct opened o;
+    open_bytes(&o, packaged("{"));
+    cr_expect_eq(o.rc, IR_EINPUT);
+    cr_expect_str_eq(first_error(&o.d),
+                     "member \"m/data/weights/model_weights_config.json\": is not valid JSON");
+    close_model(&o);
+    open_bytes(&o, packaged("{\"config\": {" WEIGHT("a", "b", "true", "{}") "}}"));
+    cr_expect_eq(o.rc, IR_EINPUT);
+    cr_expect_str_eq(first_error(&o.d), "\"sizes\" is missing");
     close_model(&o);
 }
 
@@ -581,40 +643,36 @@ static size_t token_end(const char *s, size_t i)
 }
 
 /* A program with nested graphs, lists, symbolic sizes and metadata. */
-static const char *const rich = PROGRAM(GRAPH(
-                                            TENSOR("p_w") ", " TENSOR("x"), TENSOR("y"),
-                                            NODE(
-                                                "torch.ops.aten.linear.default",
-                                                ARG("input", TENSOR("x")) ", " ARG("weight", TENSOR("p_w")),
-                                                TENSOR("l"),
-                                                "\"nn_module_stack\": \"k,fc,L\", \"custom\": \"{\\\"a\\\": "
-                                                "1}\"") ", " NODE("torch.ops.higher_order.cond",
-                                                                  ARG("", TENSOR("l")) ", " ARG(
-                                                                      "",
-                                                                      "{\"as_graph\": {\"name\": \"g\", "
-                                                                      "\"graph\": " GRAPH(
-                                                                          TENSOR("l"), TENSOR("u"),
-                                                                          NODE("torch.ops.aten.t.default",
-                                                                               ARG("self", TENSOR("l")),
-                                                                               TENSOR("u"), ""),
-                                                                          "") "}}") ", " ARG("",
-                                                                                             "{\"as_"
-                                                                                             "tensors\": "
-                                                                                             "[{\"name\": "
-                                                                                             "\"l\"}]}") ","
-                                                                                                         " " ARG("",
-                                                                                                                 "{\"as_optional_tensors\": [{\"as_none\": true}]}"),
-                                                                  "{\"as_tensors\": [{\"name\": \"y\"}]}, "
-                                                                  "{\"as_none\": true}",
-                                                                  ""),
-                                            "\"p_w\": " META(
-                                                "[" INT(3) ", {\"as_expr\": {\"expr_str\": \"s0\", \"hint\": "
-                                                           "{\"as_int\": 4}}}]",
-                                                "[" INT(4) ", " INT(1) "]", "true")),
-                                        "{\"parameter\": {\"arg\": {\"name\": \"p_w\"}, \"parameter_name\": "
-                                        "\"fc.weight\"}}",
-                                        "{\"fqn\": \"fc\"}",
-                                        ", \"metadata\": {\"custom\": \"{\\\"k\\\": \\\"v\\\"}\"}");
+static const char *const rich = PROGRAM(
+    GRAPH(
+        TENSOR("p_w") ", " TENSOR("x"), TENSOR("y"),
+        NODE("torch.ops.aten.linear.default", ARG("input", TENSOR("x")) ", " ARG("weight", TENSOR("p_w")),
+             TENSOR("l"),
+             "\"nn_module_stack\": \"k,fc,L\", \"custom\": \"{\\\"a\\\": "
+             "1}\"") ", " NODE("torch.ops.higher_order.cond",
+                               ARG("", TENSOR("l")) ", " ARG(
+                                   "",
+                                   "{\"as_graph\": {\"name\": \"g\", "
+                                   "\"graph\": " GRAPH(
+                                       TENSOR("l"), TENSOR("u"),
+                                       NODE("torch.ops.aten.t.default", ARG("self", TENSOR("l")), TENSOR("u"),
+                                            ""),
+                                       "") "}}") ", " ARG("",
+                                                          "{\"as_"
+                                                          "tensors\": "
+                                                          "[{\"name\": "
+                                                          "\"l\"}]}") ","
+                                                                      " " ARG("", "{\"as_optional_tensors\": "
+                                                                                  "[{\"as_none\": true}]}"),
+                               "{\"as_tensors\": [{\"name\": \"y\"}]}, "
+                               "{\"as_none\": true}",
+                               ""),
+        "\"p_w\": " META("[" INT(3) ", {\"as_expr\": {\"expr_str\": \"s0\", \"hint\": "
+                                    "{\"as_int\": 4}}}]",
+                         "[" INT(4) ", " INT(1) "]", "true")),
+    "{\"parameter\": {\"arg\": {\"name\": \"p_w\"}, \"parameter_name\": "
+    "\"fc.weight\"}}",
+    "{\"fqn\": \"fc\"}", ", \"metadata\": {\"custom\": \"{\\\"k\\\": \\\"v\\\"}\"}");
 
 Test(pt2_read, every_wrong_type_at_every_place)
 {
