@@ -129,6 +129,20 @@ static int check_model(struct onnx_reader *r)
     return graph ? 0 : no_model(r, "no graph field", DIAG_NO_OFFSET);
 }
 
+/* No array is NULL, so that others may point into one that is empty. */
+static int first_room(struct onnx_reader *r)
+{
+    struct ir_model *m = r->m;
+    int rc = onnx_room(r, &m->nodes, &r->cap_nodes, 1, sizeof *m->nodes);
+    if (rc == 0)
+        rc = onnx_room(r, &m->values, &r->cap_values, 1, sizeof *m->values);
+    if (rc == 0)
+        rc = onnx_room(r, &m->operands, &r->cap_operands, 1, sizeof *m->operands);
+    if (rc == 0)
+        rc = onnx_room(r, &m->params, &r->cap_params, 1, sizeof *m->params);
+    return rc ? rc : onnx_room(r, &m->ops, &r->cap_ops, 1, sizeof *m->ops);
+}
+
 static int read_model(struct onnx_reader *r)
 {
     struct wire w = wire_over(r->m->bytes, r->m->size);
@@ -223,6 +237,8 @@ int onnx_read(struct ir_model *m, const uint8_t *bytes, uint64_t size, const str
     m->reader = work;
     names_init(&r.op_index);
     int rc = check_model(&r);
+    if (rc == 0)
+        rc = first_room(&r);
     if (rc == 0)
         rc = read_model(&r);
     if (rc == 0) {

@@ -94,6 +94,29 @@ Test(onnx_read, an_empty_graph_is_a_graph)
     reading_free(&r);
 }
 
+static int put_nowhere(void *ctx, const char *text, size_t n)
+{
+    (void)text;
+    *(size_t *)ctx += n;
+    return 0;
+}
+
+/* Lists that are empty are no NULL pointers (a sanitizer sees them in printing). */
+Test(onnx_read, a_node_without_operands)
+{
+    struct reading r;
+    struct pb g = {0};
+    size_t n = 0;
+    pb_sub(&g, 1, (struct pb){0});
+    read_graph(&r, g);
+    cr_assert_not_null(r.m.operands);
+    cr_assert_not_null(r.m.values);
+    cr_assert_not_null(r.m.params);
+    cr_assert_eq(ir_print(&r.m, put_nowhere, &n), 0);
+    cr_assert_gt(n, 0);
+    reading_free(&r);
+}
+
 Test(onnx_read, the_last_of_a_field_counts)
 {
     struct reading r;
