@@ -163,7 +163,7 @@ parity: all $(BUILD)/parity ## compare with PyTorch's own decisions
 	@$(BUILD)/parity --auto $(PROGRAM) tests/cases tests/parity_known.tsv
 
 invariants: all ## tag and strip every model of the tests
-	@tests/invariants.sh --refusals-fail $(PROGRAM) tests/cases examples
+	@tests/invariants.sh --refused tests/refused.tsv $(PROGRAM) tests/cases examples
 
 corpus: all ## the same over any directory of models: make corpus CORPUS=DIR
 	@tests/invariants.sh $(PROGRAM) $(CORPUS)

@@ -215,10 +215,22 @@ static bool agree(const struct run *r, const struct table *plan, size_t row, siz
            !strcmp(at(plan, row, PLAN_CALL), at(r->decisions, d, DEC_CALL));
 }
 
-/* For files whose nodes are not known: the decided rows, in order, are the decisions of the case, in order. A
- * row in the body of a Loop may stand for several in a row. */
-static bool sequence_right(const struct run *r, const struct table *plan, const char *id, const char *rule)
+/* Whether a row of a Loop's body stands for one more iteration: decided alike, unless sactag says that
+ * iterations `differ`. */
+static bool iterates(const struct run *r, const struct table *plan, size_t row, size_t d, bool differ)
 {
+    return strstr(at(plan, row, PLAN_GRAPH), ":Loop/") &&
+           !strcmp(at(plan, row, PLAN_BLOCK), at(r->decisions, d, DEC_BLOCK)) &&
+           !strcmp(at(plan, row, PLAN_CALL), at(r->decisions, d, DEC_CALL)) &&
+           (differ || agree(r, plan, row, d));
+}
+
+/* For files whose nodes are not known: the decided rows, in order, are the decisions of the case, in order.
+ */
+static bool sequence_right(const struct run *r, const struct table *plan, const char *id, const char *rule,
+                           const char *messages)
+{
+    bool differ = strstr(messages, "decide differently") != NULL;
     size_t *want = grow(NULL, r->decisions->rows, sizeof *want), n = 0;
     for (size_t i = 0; i < r->decisions->rows; i++)
         if (!strcmp(at(r->decisions, i, DEC_CASE), id) && !strcmp(at(r->decisions, i, DEC_RULE), rule) &&
@@ -231,10 +243,10 @@ static bool sequence_right(const struct run *r, const struct table *plan, const 
     for (size_t i = 0; i < plan->rows; i++) {
         if (!strcmp(at(plan, i, PLAN_POLICY), "none"))
             continue;
-        bool loop = strstr(at(plan, i, PLAN_GRAPH), ":Loop/") != NULL;
         next[0] = false;
         for (size_t j = 1; j <= n; j++)
-            next[j] = (reached[j - 1] || (loop && next[j - 1])) && agree(r, plan, i, want[j - 1]);
+            next[j] = (reached[j - 1] && agree(r, plan, i, want[j - 1])) ||
+                      (next[j - 1] && iterates(r, plan, i, want[j - 1], differ));
         memcpy(reached, next, n + 1);
     }
     bool right = reached[n];
@@ -365,7 +377,7 @@ static void try_case(const struct run *r, const struct table *cases, size_t c, c
             snprintf(why, sizeof why, "the plan has %zu columns", plan.columns);
         else if (nodes_known(r))
             right = plan_right(r, &plan, id, rule, why, sizeof why);
-        else if (!(right = sequence_right(r, &plan, id, rule)))
+        else if (!(right = sequence_right(r, &plan, id, rule, err)))
             snprintf(why, sizeof why, "another sequence of decisions");
         table_free(&plan);
     }
