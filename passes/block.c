@@ -40,6 +40,93 @@ static int number_key(struct blocker *b, const char *what, uint32_t n, uint32_t 
     return text ? intern_key(b, str_of(text), out) : IR_EMEM;
 }
 
+static bool is_fixed(struct state *s, uint32_t step)
+{
+    struct use u = walk_output(&s->walk, s->walk.steps[step], 0);
+    return u.value == IR_NONE || facts_get(&s->facts, u).fixed;
+}
+
+/* Does this step belong to the scope of a block, by its name? */
+static bool in_path(const struct blocker *b, uint32_t step)
+{
+    uint32_t scope = b->s->scope_of[step];
+    return b->s->scopes[scope].kind == SCOPE_NAME && b->of_scope[scope].n > 0 &&
+           b->of_scope[scope].path != IR_NONE;
+}
+
+/* Does it stand directly in the block's scope ("/block_1/Add")? */
+static bool is_direct(const struct blocker *b, uint32_t step)
+{
+    const struct scope *sc = &b->s->scopes[b->s->scope_of[step]];
+    return sc->depth + 1 == sc->n_atoms;
+}
+
+/* Between the last node that stands directly in a block in one call, and the first one in the next call, lies
+ * the tail of the one and the head of the other. A call's head starts with what the first call started with.
+ */
+struct seam {
+    struct str entry;     /* scope that the first call started with */
+    bool own;             /* ... which is the block's own */
+    uint32_t key;         /* of the call at hand */
+    uint32_t first, last; /* steps after its last direct node, linked */
+    uint32_t head;        /* the first of these that may be the next call's */
+};
+
+/* The next call's first direct node is reached: its key; 0 at the end. */
+static void close_seam(struct blocker *b, struct seam *m, uint32_t key, const uint32_t *next)
+{
+    bool tail = m->key && key != m->key && (key == 0 || m->own || m->head != IR_NONE);
+    for (uint32_t step = m->first; tail && step != IR_NONE; step = next[step]) {
+        if (key && step == m->head)
+            break;
+        b->key_of[step] = m->key;
+    }
+    m->first = m->last = m->head = IR_NONE;
+    m->key = key;
+}
+
+static void seam_step(struct blocker *b, struct seam *m, uint32_t step, uint32_t *next)
+{
+    struct str raw = b->s->scopes[b->s->scope_of[step]].raw;
+    if (m->entry.n == 0) {
+        m->entry = raw;
+        m->own = is_direct(b, step);
+    }
+    if (is_direct(b, step)) {
+        close_seam(b, m, b->key_of[step], next);
+        return;
+    }
+    next[step] = IR_NONE;
+    if (m->first == IR_NONE)
+        m->first = step;
+    else
+        next[m->last] = step;
+    m->last = step;
+    if (m->head == IR_NONE && (str_eq(raw, m->entry) || str_eq(atom_stem(raw), m->entry)))
+        m->head = step;
+}
+
+/* Gives tails of calls back to their own call. */
+static int find_tails(struct blocker *b)
+{
+    struct state *s = b->s;
+    struct seam *seams = malloc((size_t)(b->paths.n + 1) * sizeof *seams);
+    uint32_t *next = malloc((size_t)(s->walk.n_steps + 1) * sizeof *next);
+    int rc = seams && next ? 0 : IR_EMEM;
+    for (uint32_t i = 0; !rc && i < b->paths.n; i++)
+        seams[i] = (struct seam){.first = IR_NONE, .last = IR_NONE, .head = IR_NONE};
+    for (uint32_t i = 0; !rc && i < s->walk.n_steps; i++) {
+        uint32_t step = state_step(s, i);
+        if (in_path(b, step) && !is_fixed(s, step))
+            seam_step(b, &seams[b->of_scope[s->scope_of[step]].path], step, next);
+    }
+    for (uint32_t i = 0; !rc && i < b->paths.n; i++)
+        close_seam(b, &seams[i], 0, next);
+    free(seams);
+    free(next);
+    return rc;
+}
+
 /* Keys of NAME scopes: the suffix of the next node that stands directly in the block's scope. Going
  * backwards, so that the next one is always known. Key 0 = none was seen. */
 static int find_keys(struct blocker *b)
@@ -57,16 +144,15 @@ static int find_keys(struct blocker *b)
         int rc = 0;
         if (sc->kind == SCOPE_STACK && c->n)
             rc = intern_key(b, sc->atoms[sc->depth], &b->key_of[step]);
-        if (sc->kind != SCOPE_NAME || c->n == 0 || c->path == IR_NONE)
-            goto next;
-        if (sc->depth + 1 == sc->n_atoms)
-            rc = intern_key(b, sc->raw, &b->mark[c->path]);
-        b->key_of[step] = b->mark[c->path];
-    next:
+        if (in_path(b, step)) {
+            if (is_direct(b, step))
+                rc = intern_key(b, sc->raw, &b->mark[c->path]);
+            b->key_of[step] = b->mark[c->path];
+        }
         if (rc)
             return rc;
     }
-    return 0;
+    return find_tails(b);
 }
 
 static int new_run(struct blocker *b, uint32_t block, uint32_t candidates, uint32_t key, uint32_t at)
@@ -192,12 +278,6 @@ static void decide_rest(struct blocker *b)
             }
     }
     free(used);
-}
-
-static bool is_fixed(struct state *s, uint32_t step)
-{
-    struct use u = walk_output(&s->walk, s->walk.steps[step], 0);
-    return u.value == IR_NONE || facts_get(&s->facts, u).fixed;
 }
 
 static int make_runs(struct blocker *b)

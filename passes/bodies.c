@@ -6,6 +6,9 @@
 
 #define COUNT_MAX (1 << 16) /* iterations counted one by one; of more, only the parity matters */
 
+#define TRIPS_MAX  64        /* iterations listed one by one; no row tells them apart beyond */
+#define LISTED_MAX (1 << 20) /* rows in all that iterations may make */
+
 /* A nested graph that is being gone through. */
 struct open_body {
     uint32_t frame;
@@ -56,49 +59,66 @@ static struct str row_name(const struct state *s, uint32_t row)
     return s->m->nodes[s->plan->rows[row].node].name;
 }
 
-/* A Loop's body has been gone through once, rows [start, end): what of the other iterations? */
+/* Counts, per call, the mms of rows [start, end) that take a turn, into k->net (all zero before). */
+static void add_net(struct decider *k, uint32_t start, uint32_t end)
+{
+    for (uint32_t i = start; i < end; i++) {
+        const struct mm *mm = &k->s->mms[k->row_mm[i]];
+        if (mm->block != IR_NONE && mm->counted && !k->s->plan->rows[i].forced)
+            k->net[call_id(k, mm)]++;
+    }
+}
+
+static void clear_net(struct decider *k, uint32_t start, uint32_t end)
+{
+    for (uint32_t i = start; i < end; i++)
+        if (k->s->mms[k->row_mm[i]].block != IR_NONE)
+            k->net[call_id(k, &k->s->mms[k->row_mm[i]])] = 0;
+}
+
+/* Row i of a Loop's body, which counts k->net mms of its call an iteration: do all iterations decide it
+ * alike? */
+static int check_iterations(struct decider *k, const struct open_body *o, uint32_t i, int64_t trips)
+{
+    struct state *s = k->s;
+    uint32_t net = k->net[call_id(k, &s->mms[k->row_mm[i]])];
+    if (net % 2 == 0 || trips == 1 || trips == 0)
+        return 0;
+    struct str loop = frame_owner(s, o->frame);
+    if (trips < 0)
+        return diag_error(
+            s->d, IR_EPOLICY,
+            "the body of '%.*s' counts %u mm%s an iteration and its trip count is not known: iterations "
+            "would disagree, and so would all mms after it",
+            STR_ARG(loop), net, net == 1 ? "" : "s");
+    char *why = arena_printf(&s->plan->arena,
+                             "mm '%.*s' in the body of '%.*s': iterations 0 and 1 decide differently",
+                             STR_ARG(row_name(s, i)), STR_ARG(loop));
+    if (!why)
+        return IR_EMEM;
+    vary(s, i, why);
+    return 0;
+}
+
+/* A Loop's body whose iterations are not listed one by one has been gone through once, rows [start, end). */
 static int close_loop(struct decider *k, const struct open_body *o, uint32_t end)
 {
     struct state *s = k->s;
     int64_t trips = trip_count(s, o->frame);
-    for (uint32_t i = o->start; i < end; i++) {
+    int rc = 0;
+    add_net(k, o->start, end);
+    for (uint32_t i = o->start; !rc && i < end; i++) {
         const struct mm *mm = &s->mms[k->row_mm[i]];
-        if (mm->block == IR_NONE || !mm->counted || s->plan->rows[i].forced)
+        bool counts = mm->block != IR_NONE && mm->counted && !s->plan->rows[i].forced;
+        if (!counts || call_within(k, call_id(k, mm), o->start, end))
             continue;
-        uint32_t call = call_id(k, mm), net = 0;
-        if (call_within(k, call, o->start, end))
-            continue;
-        for (uint32_t j = o->start; j < end; j++) {
-            const struct mm *other = &s->mms[k->row_mm[j]];
-            net += other->block == mm->block && other->call == mm->call && other->counted &&
-                   !s->plan->rows[j].forced;
-        }
-        if (net % 2 == 0 || trips == 1 || trips == 0)
-            continue;
-        if (trips < 0)
-            return diag_error_at(
-                s->d, IR_EPOLICY, s->m->nodes[s->plan->rows[i].node].name.n ? "" : NULL, NULL, DIAG_NO_OFFSET,
-                "the body of '%.*s' counts %u mm%s an iteration and its trip count is not known: "
-                "iterations would disagree, and so would all mms after it",
-                STR_ARG(frame_owner(s, o->frame)), net, net == 1 ? "" : "s");
-        if (!s->plan->rows[i].varies) {
-            char *why = arena_printf(&s->plan->arena,
-                                     "mm '%.*s' in the body of '%.*s': iterations 0 and 1 decide differently",
-                                     STR_ARG(row_name(s, i)), STR_ARG(frame_owner(s, o->frame)));
-            if (!why)
-                return IR_EMEM;
-            vary(s, i, why);
-        }
-    }
-    for (uint32_t i = o->start; i < end && trips > 1;
-         i++) { /* the iterations after the first go on counting */
-        const struct mm *mm = &s->mms[k->row_mm[i]];
-        if (mm->block != IR_NONE && mm->counted && !s->plan->rows[i].forced &&
-            !call_within(k, call_id(k, mm), o->start, end))
+        rc = check_iterations(k, o, i, trips);
+        if (trips > 1) /* the iterations after the first go on counting */
             k->count[call_id(k, mm)] +=
                 (uint32_t)(trips - 1 < COUNT_MAX ? trips - 1 : COUNT_MAX + (trips - 1) % 2);
     }
-    return 0;
+    clear_net(k, o->start, end);
+    return rc;
 }
 
 /* The other branch of an If starts from the counts that this one, rows [start, end), started from. */
@@ -111,28 +131,23 @@ static void uncount(struct decider *k, uint32_t start, uint32_t end)
     }
 }
 
-/* Both branches of an If are done: rows [a, b) and [b, end). They must agree where the call goes on. */
-static int check_branches(struct decider *k, uint32_t frame, uint32_t a, uint32_t b, uint32_t end)
+/* All branches of an If are done: rows [a, end). They must agree where the call goes on. */
+static int check_branches(struct decider *k, uint32_t frame, uint32_t a, uint32_t end)
 {
     struct state *s = k->s;
-    for (uint32_t i = a; i < end; i++) {
+    int rc = 0;
+    add_net(k, a, end); /* the sum is odd where the branches differ */
+    for (uint32_t i = a; !rc && i < end; i++) {
         const struct mm *mm = &s->mms[k->row_mm[i]];
-        if (mm->block == IR_NONE || k->last_row[call_id(k, mm)] < end)
-            continue;
-        uint32_t net[2] = {0, 0};
-        for (uint32_t j = a; j < end; j++) {
-            const struct mm *o = &s->mms[k->row_mm[j]];
-            if (o->block == mm->block && o->call == mm->call && o->counted && !s->plan->rows[j].forced)
-                net[j >= b]++;
-        }
-        if ((net[0] ^ net[1]) & 1)
-            return diag_error(
+        if (mm->block != IR_NONE && k->last_row[call_id(k, mm)] >= end && k->net[call_id(k, mm)] % 2)
+            rc = diag_error(
                 s->d, IR_EPOLICY,
-                "the branches of '%.*s' count %u and %u mms, and more mms of block '%.*s' follow: what they "
-                "get would depend on the branch",
-                STR_ARG(frame_owner(s, frame)), net[0], net[1], STR_ARG(s->plan->blocks[mm->block].fqn));
+                "the branches of '%.*s' do not both count an odd or both an even number of mms, and more mms "
+                "of block '%.*s' follow: what they get would depend on the branch",
+                STR_ARG(frame_owner(s, frame)), STR_ARG(s->plan->blocks[mm->block].fqn));
     }
-    return 0;
+    clear_net(k, a, end);
+    return rc;
 }
 
 /* Is `frame` in, or inside, a graph that `node` of frame `parent` runs? */
@@ -159,13 +174,13 @@ static int close_body(struct decider *k, struct nest *n, uint32_t next, uint32_t
     uint32_t node = s->walk.frames[o->frame].node, parent = s->walk.frames[o->frame].parent;
     struct str op = ir_node_op(s->m, &s->m->nodes[node])->type;
     if (str_is(op, "Loop") || str_is(op, "Scan"))
-        return close_loop(k, o, end);
+        return k->listed[o->frame] ? 0 : close_loop(k, o, end);
     if (!str_is(op, "If"))
         return 0;
     if (o->sibling != IR_NONE)
-        return check_branches(k, o->frame, o->sibling, o->start, end);
+        return check_branches(k, o->frame, o->sibling, end);
     if (!under(s, next, node, parent))
-        return check_branches(k, o->frame, o->start, end, end);
+        return check_branches(k, o->frame, o->start, end);
     uncount(k, o->start, end);
     n->branch.node = node, n->branch.parent = parent, n->branch.start = o->start;
     return 0;
@@ -206,6 +221,98 @@ static int enter_bodies(struct decider *k, struct nest *n, uint32_t frame, uint3
     return 0;
 }
 
+/* ---- rows of iterations ---- */
+
+/* A Loop whose rows are being listed. */
+struct open_loop {
+    uint32_t frame, start;
+    bool branches; /* an If lies in it: which rows an iteration has is not known */
+};
+
+struct lister {
+    struct decider *k;
+    struct open_loop *open;
+    size_t n, cap;
+};
+
+static int list_row(struct decider *k, uint32_t mm)
+{
+    if (grow(&k->row_mm, &k->cap_rows, (size_t)k->n_rows + 1, sizeof *k->row_mm) != 0)
+        return IR_EMEM;
+    k->row_mm[k->n_rows++] = mm;
+    return 0;
+}
+
+/* The rows of the innermost open Loop are listed once: again for each further iteration, if that many are
+ * known. */
+static int close_listing(struct lister *l)
+{
+    struct decider *k = l->k;
+    const struct open_loop o = l->open[--l->n];
+    int64_t trips = trip_count(k->s, o.frame);
+    uint32_t n = k->n_rows - o.start;
+    if (o.branches || trips < 1 || trips > TRIPS_MAX ||
+        (uint64_t)n * (uint64_t)trips + k->n_rows > LISTED_MAX)
+        return 0;
+    k->listed[o.frame] = true;
+    int rc = 0;
+    for (int64_t t = 1; !rc && t < trips; t++)
+        for (uint32_t i = 0; !rc && i < n; i++)
+            rc = list_row(k, k->row_mm[o.start + i]);
+    return rc;
+}
+
+static int open_listing(struct lister *l, uint32_t frame)
+{
+    const struct state *s = l->k->s;
+    uint32_t have = l->n ? l->open[l->n - 1].frame : FRAME_MAIN;
+    size_t from = l->n;
+    bool branches = false;
+    for (uint32_t f = frame; f != FRAME_MAIN && f != have; f = s->walk.frames[f].parent) {
+        if (!is_body(s, f))
+            continue;
+        if (!str_is(ir_node_op(s->m, &s->m->nodes[s->walk.frames[f].node])->type, "Loop")) {
+            branches = true;
+            continue;
+        }
+        if (grow(&l->open, &l->cap, l->n + 1, sizeof *l->open) != 0)
+            return IR_EMEM;
+        l->open[l->n++] = (struct open_loop){f, l->k->n_rows, branches};
+    }
+    for (size_t i = 0; i < from; i++)
+        l->open[i].branches |= branches;
+    for (size_t i = from, j = l->n; i + 1 < j; i++, j--) { /* outermost first */
+        struct open_loop t = l->open[i];
+        l->open[i] = l->open[j - 1];
+        l->open[j - 1] = t;
+    }
+    return 0;
+}
+
+int list_rows(struct decider *k)
+{
+    struct state *s = k->s;
+    struct lister l = {.k = k};
+    int rc = 0;
+    for (uint32_t i = 0; !rc && i < s->n_mms; i++) {
+        uint32_t frame = s->walk.steps[s->mms[i].step].frame;
+        if (!row_wanted(s, &s->mms[i]))
+            continue;
+        while (!rc && l.n && !inside_frame(s, frame, l.open[l.n - 1].frame))
+            rc = close_listing(&l);
+        if (!rc && frame != FRAME_MAIN)
+            rc = open_listing(&l, frame);
+        if (!rc)
+            rc = list_row(k, i);
+    }
+    while (!rc && l.n)
+        rc = close_listing(&l);
+    free(l.open);
+    return rc;
+}
+
+/* ---- rows in bodies ---- */
+
 void nest_init(struct nest *n)
 {
     *n = (struct nest){.branch = {IR_NONE, IR_NONE, IR_NONE}};
@@ -229,33 +336,42 @@ static const char *policy_word(enum policy p)
     return p == POLICY_SAVE ? "save" : p == POLICY_RECOMPUTE ? "recompute" : "none";
 }
 
-/* Runs of one body node that disagree. */
+/* Names the two runs of a node that rows a and b are. NULL when memory is exhausted. */
+static char *disagreement(struct state *s, uint32_t a, uint32_t b)
+{
+    const struct plan_row *x = &s->plan->rows[a], *y = &s->plan->rows[b];
+    const char *was = policy_word(x->policy), *is = policy_word(y->policy);
+    if (x->frame == y->frame)
+        return arena_printf(&s->plan->arena,
+                            "mm '%.*s' in the body of '%.*s': iterations decide differently (%s, %s)",
+                            STR_ARG(row_name(s, b)), STR_ARG(frame_owner(s, y->frame)), was, is);
+    return arena_printf(
+        &s->plan->arena,
+        "mm '%.*s' of a function body: the calls for '%.*s' (%s) and '%.*s' (%s) decide differently",
+        STR_ARG(row_name(s, b)), STR_ARG(x->fqn), was, STR_ARG(y->fqn), is);
+}
+
 int compare_runs(struct state *s)
 {
     struct plan *p = s->plan;
     if (s->walk.n_frames == 1)
         return 0;
-    uint32_t *first = malloc((size_t)s->m->n_nodes * sizeof *first);
+    uint32_t *first = malloc((size_t)(s->m->n_nodes ? s->m->n_nodes : 1) * sizeof *first);
     if (!first)
         return IR_EMEM;
     memset(first, 0xff, (size_t)s->m->n_nodes * sizeof *first);
     int rc = 0;
     for (uint32_t i = 0; !rc && i < p->n_rows; i++) {
         uint32_t *f = &first[p->rows[i].node];
-        if (*f == IR_NONE) {
+        if (*f == IR_NONE)
             *f = i;
-        } else if (p->rows[*f].policy != p->rows[i].policy) {
-            char *why = arena_printf(
-                &p->arena,
-                "mm '%.*s' of a function body: the calls for '%.*s' (%s) and '%.*s' (%s) decide "
-                "differently",
-                STR_ARG(row_name(s, i)), STR_ARG(p->rows[*f].fqn), policy_word(p->rows[*f].policy),
-                STR_ARG(p->rows[i].fqn), policy_word(p->rows[i].policy));
-            rc = why ? 0 : IR_EMEM;
-            if (why)
-                vary(s, i, why);
-            p->rows[*f].varies = true;
-        }
+        if (p->rows[*f].policy == p->rows[i].policy)
+            continue;
+        const char *why = p->n_varies ? "" : disagreement(s, *f, i);
+        rc = why ? 0 : IR_EMEM;
+        if (why)
+            vary(s, i, why);
+        p->rows[*f].varies = true;
     }
     free(first);
     return rc;

@@ -21,7 +21,11 @@ int row_reason(struct plan *p, struct plan_row *r, const struct mm *mm, const ch
 /* The alternation's state: one count per call of a block. */
 struct decider {
     struct state *s;
-    uint32_t *row_mm;               /* per row: index into mms */
+    uint32_t *row_mm; /* per row: index into mms */
+    uint32_t n_rows;
+    size_t cap_rows;
+    bool *listed;                   /* per frame: a Loop whose iterations have rows of their own */
+    uint32_t *net;                  /* per call: scratch, all zero */
     uint32_t *first_call;           /* per block: its first call's index into the arrays below */
     uint32_t *count;                /* per call: mms counted so far */
     uint32_t *first_row, *last_row; /* per call */
@@ -44,6 +48,10 @@ struct nest {
 int nest_move(struct decider *k, struct nest *n, uint32_t frame, uint32_t row);
 void nest_init(struct nest *n);
 void nest_free(struct nest *n);
+
+/* Fills row_mm: the mms that get a row, in execution order; those in the body of a Loop once for each
+ * iteration where that many are known and few. */
+int list_rows(struct decider *k);
 
 /* Marks rows that another run of the same node contradicts. */
 int compare_runs(struct state *s);

@@ -5,6 +5,8 @@
  * recomputed; the count restarts with each call of a block; addmm is not counted. */
 #include "passes/decide.h"
 
+#include <stdlib.h>
+
 /* Could they be equal, as far as dims are known? */
 static bool may_equal(struct mm_shape a, struct mm_shape b)
 {
@@ -64,7 +66,8 @@ static int number_calls(struct decider *k)
     k->count = arena_alloc(&s->arena, n + 1, sizeof *k->count);
     k->first_row = arena_alloc(&s->arena, n + 1, sizeof *k->first_row);
     k->last_row = arena_alloc(&s->arena, n + 1, sizeof *k->last_row);
-    if (!k->count || !k->first_row || !k->last_row)
+    k->net = arena_alloc(&s->arena, n + 1, sizeof *k->net);
+    if (!k->net || !k->count || !k->first_row || !k->last_row)
         return IR_EMEM;
     for (uint32_t i = p->n_rows; i-- > 0;)
         if (s->mms[k->row_mm[i]].block != IR_NONE)
@@ -101,13 +104,12 @@ int pass_policy(struct state *s)
 {
     struct decider k = {.s = s};
     struct plan *p = s->plan;
-    k.row_mm = arena_alloc(&s->arena, (size_t)s->n_mms + 1, sizeof *k.row_mm);
-    p->rows = arena_alloc(&p->arena, (size_t)s->n_mms + 1, sizeof *p->rows);
-    if (!k.row_mm || !p->rows)
-        return IR_EMEM;
-    for (uint32_t i = 0; i < s->n_mms; i++)
-        if (row_wanted(s, &s->mms[i]))
-            k.row_mm[p->n_rows++] = i;
-    int rc = decide_rows(&k);
+    k.listed = arena_alloc(&s->arena, s->walk.n_frames, sizeof *k.listed);
+    int rc = k.listed ? list_rows(&k) : IR_EMEM;
+    p->rows = arena_alloc(&p->arena, (size_t)k.n_rows + 1, sizeof *p->rows);
+    p->n_rows = rc ? 0 : k.n_rows;
+    if (!rc)
+        rc = p->rows ? decide_rows(&k) : IR_EMEM;
+    free(k.row_mm);
     return rc ? rc : compare_runs(s);
 }
