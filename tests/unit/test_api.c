@@ -615,6 +615,7 @@ Test(api, the_digest_does_not_see_tags)
 
 Test(api, tags_are_read_back)
 {
+    static const char *const carriers[] = {"metadata", "attribute", "popart"};
     size_t n, n_tagged;
     void *bytes = read_file(TOY, &n);
 
@@ -627,6 +628,9 @@ Test(api, tags_are_read_back)
         cr_assert_eq(sactag_open_buffer(&m, tagged, n_tagged, NULL, NULL), 0);
         cr_assert_eq(sactag_read_tags(&p, m, NULL), 0);
         cr_assert_eq(sactag_plan_count(p), 3);
+        struct sactag_summary s;
+        sactag_plan_summary(p, &s);
+        cr_assert_str_eq(s.carrier, carriers[c]);
         for (size_t i = 0; i < 3; i++) {
             struct sactag_row r;
             sactag_plan_row(p, i, &r);
@@ -726,6 +730,52 @@ Test(api, an_output_that_cannot_be_made)
     sactag_diag_free(d);
     sactag_plan_free(p);
     sactag_close(m);
+}
+
+Test(api, write_options_that_make_no_sense)
+{
+    static const struct {
+        struct sactag_write_options w;
+        const char *text;
+    } bad[] = {
+        {{.carrier = (enum sactag_carrier)3}, "carrier: 3"},
+        {{.tag = (enum sactag_scope)2}, "tag: 2"},
+        {{.external = (enum sactag_external)5}, "external: 5"},
+        {{.set_ir_version = -1}, "set_ir_version"},
+    };
+    sactag_model *m = open_model(TOY);
+    sactag_plan *p = decide(m, NULL);
+    sactag_diag *d = new_diag();
+
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        void *bytes = m;
+        size_t n = 1;
+        cr_assert_eq(sactag_tag_buffer(m, p, &bytes, &n, &bad[i].w, d), SACTAG_EUSAGE, "%s", bad[i].text);
+        cr_assert_null(bytes);
+        cr_assert_eq(n, 0);
+        cr_assert(strstr(sactag_diag_error(d), bad[i].text), "expected '%s' but found: %s", bad[i].text,
+                  sactag_diag_error(d));
+        sactag_diag_clear(d);
+    }
+    sactag_diag_free(d);
+    sactag_plan_free(p);
+    sactag_close(m);
+}
+
+Test(api, a_plan_is_for_the_model_that_it_was_made_for)
+{
+    sactag_model *m = open_model(TOY), *other = open_model(TOY);
+    sactag_plan *p = decide(m, NULL), *tags = NULL;
+    void *bytes = NULL;
+    size_t n;
+
+    cr_assert_eq(sactag_tag_buffer(other, p, &bytes, &n, NULL, NULL), SACTAG_EUSAGE);
+    cr_assert_eq(sactag_read_tags(&tags, m, NULL), 0);
+    cr_assert_eq(sactag_tag_buffer(m, tags, &bytes, &n, NULL, NULL), SACTAG_EUSAGE, "tags are no plan");
+    sactag_plan_free(tags);
+    sactag_plan_free(p);
+    sactag_close(m);
+    sactag_close(other);
 }
 
 struct seen {
