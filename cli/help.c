@@ -61,6 +61,16 @@ void help_command(const struct command *c)
     printf("\nExamples:\n%s", c->examples);
 }
 
+static size_t widest_usage(const struct command *const *commands, size_t n)
+{
+    size_t width = 0;
+
+    for (size_t i = 0; i < n; i++)
+        if (strlen(commands[i]->usage) > width)
+            width = strlen(commands[i]->usage);
+    return width;
+}
+
 void help_all(const struct command *const *commands, size_t n)
 {
     printf("Usage: sactag COMMAND ...\n\n"
@@ -69,7 +79,8 @@ void help_all(const struct command *const *commands, size_t n)
            "it, by PyTorch's rule; written onto the nodes, with nothing else changed.\n\n"
            "Commands:\n");
     for (size_t i = 0; i < n; i++)
-        printf("  %-8s %-26s %s\n", commands[i]->name, commands[i]->usage, commands[i]->summary);
+        printf("  %-8s %-*s  %s\n", commands[i]->name, (int)widest_usage(commands, n), commands[i]->usage,
+               commands[i]->summary);
     printf("\n`sactag help COMMAND` says more. IN and OUT may be `-`: standard input and output.\n\n"
            "Example:\n  sactag tag model.onnx -o tagged.onnx --fqn moe.router.gate\n");
 }
