@@ -140,6 +140,56 @@ Test(block, called_again_by_suffix)
         "odd:3\n");
 }
 
+/* What follows the last node that stands directly in a block belongs to that call: a final norm, a final
+ * Linear. */
+Test(block, tail_of_a_call)
+{
+    bench_add(&b, "in x f32[2,8]\nparam onnx::MatMul_1 f32[8,8]\nparam onnx::MatMul_2 f32[8,8]\nparam "
+                  "onnx::MatMul_3 f32[8,8]\n"
+                  "/layers.0/attn/MatMul: a = MatMul(x,onnx::MatMul_1)\n/layers.0/Add: c = Add(a,x)\n"
+                  "/layers.0/mlp/up/MatMul: d = MatMul(c,onnx::MatMul_2)\n/layers.0/mlp/down/MatMul: e = "
+                  "MatMul(d,onnx::MatMul_3)\n"
+                  "/layers.0/norm/Softmax: f = Softmax(e)\n/head/Relu: g = Relu(f)\nout g");
+    bench_blocks(&b, "layers.0");
+    assert_blocks("layers.0 1\n", "/layers.0/attn/MatMul layers.0#0 odd:1\n/layers.0/mlp/up/MatMul "
+                                  "layers.0#0 even:2\n/layers.0/mlp/down/MatMul layers.0#0 odd:3\n");
+}
+
+/* ... also when the block is called again at once: the second call starts with what the first one started
+ * with. */
+Test(block, tails_of_calls)
+{
+    bench_add(&b, "in x f32[2,8]\nparam onnx::MatMul_1 f32[8,8]\nparam onnx::MatMul_2 f32[8,8]\n"
+                  "/block/fc1/MatMul: a = MatMul(x,onnx::MatMul_1)\n/block/Relu: c = "
+                  "Relu(a)\n/block/fc2/MatMul: d = MatMul(c,onnx::MatMul_2)\n"
+                  "/block/fc1_1/MatMul: e = MatMul(d,onnx::MatMul_1)\n/block_1/Relu: f = "
+                  "Relu(e)\n/block/fc2_1/MatMul: g = MatMul(f,onnx::MatMul_2)\n"
+                  "/block/fc1_2/MatMul: h = MatMul(g,onnx::MatMul_1)\n/block_2/Relu: i = "
+                  "Relu(h)\n/block/fc2_2/MatMul: j = MatMul(i,onnx::MatMul_2)\n"
+                  "out j");
+    bench_blocks(&b, "block");
+    assert_blocks("block 3\n", "/block/fc1/MatMul block#0 odd:1\n/block/fc2/MatMul block#0 "
+                               "even:2\n/block/fc1_1/MatMul block#1 odd:1\n"
+                               "/block/fc2_1/MatMul block#1 even:2\n/block/fc1_2/MatMul block#2 "
+                               "odd:1\n/block/fc2_2/MatMul block#2 even:2\n");
+}
+
+/* A call that starts with its own code ends right before the next one's. */
+Test(block, calls_that_start_with_own_code)
+{
+    bench_add(
+        &b,
+        "in x f32[2,8]\nparam onnx::MatMul_1 f32[8,8]\nparam onnx::MatMul_2 f32[8,8]\n"
+        "/block/Neg: n = Neg(x)\n/block/fc1/MatMul: a = MatMul(n,onnx::MatMul_1)\n/block/Relu: c = Relu(a)\n"
+        "/block/fc2/MatMul: d = MatMul(c,onnx::MatMul_2)\n"
+        "/block_1/Neg: n2 = Neg(d)\n/block/fc1_1/MatMul: e = MatMul(n2,onnx::MatMul_1)\n/block_1/Relu: f = "
+        "Relu(e)\n"
+        "/block/fc2_1/MatMul: g = MatMul(f,onnx::MatMul_2)\nout g");
+    bench_blocks(&b, "block");
+    assert_blocks("block 2\n", "/block/fc1/MatMul block#0 odd:1\n/block/fc2/MatMul block#0 even:2\n"
+                               "/block/fc1_1/MatMul block#1 odd:1\n/block/fc2_1/MatMul block#1 even:2\n");
+}
+
 /* Another block, or the model's own code, between two calls. */
 Test(block, called_again_after_something_else)
 {
@@ -159,37 +209,41 @@ Test(block, called_again_by_metadata)
 #define NS(m, op) "meta:pkg.torch.onnx.name_scopes=`['', 'block', 'block." m "', '" op "']`"
 #define OWN(op)   "meta:pkg.torch.onnx.name_scopes=`['', 'block', '" op "']`"
     bench_add(
-        &b,
-        "in x f32[2,8]\nparam block.q.weight f32[8,8]\nparam block.k.weight f32[8,8]\n"
-        "t = Transpose(block.q.weight) " NS("q", "linear") "\nu = Transpose(block.k.weight) " NS(
-            "k",
-            "linear") "\n"
-                      "A: a = MatMul(x,t) " NS("q", "linear") "\nB: c = MatMul(a,u) " NS(
-                          "k",
-                          "linear") "\nd = Add(x,c) " OWN("add") "\n"
-                                                                 "t2 = Transpose(block.q.weight) " NS("q", "l"
-                                                                                                           "i"
-                                                                                                           "n"
-                                                                                                           "e"
-                                                                                                           "a"
-                                                                                                           "r"
-                                                                                                           "_"
-                                                                                                           "1") "\nC: e = MatMul(d,t2) " NS(
-                                                                     "q", "linear_1") "\n"
+        &b, "in x f32[2,8]\nparam block.q.weight f32[8,8]\nparam block.k.weight f32[8,8]\n"
+            "t = Transpose(block.q.weight) " NS("q", "linear") "\nu = Transpose(block.k.weight) " NS(
+                "k",
+                "linear") "\n"
+                          "A: a = MatMul(x,t) " NS("q", "linear") "\nB: c = MatMul(a,u) " NS("k", "linear") "\nd = Add(x,c) " OWN(
+                              "add") "\n"
+                                     "t2 = Transpose(block.q.weight) " NS(
+                                         "q",
+                                         "l"
+                                         "i"
+                                         "n"
+                                         "e"
+                                         "a"
+                                         "r"
+                                         "_"
+                                         "1") "\nC: e = MatMul(d,t2) " NS("q",
+                                                                          "linear_1") "\n"
                                                                                       "u2 = "
                                                                                       "Transpose(block.k."
-                                                                                      "weight) " NS("k", "lin"
-                                                                                                         "ear"
-                                                                                                         "_1") "\nD: f = MatMul(e,u2) " NS(
+                                                                                      "weight) " NS(
                                                                                           "k",
-                                                                                          "linear_1") "\n"
-                                                                                                      "g = "
-                                                                                                      "Add(d,"
-                                                                                                      "f)"
-                                                                                                      " " OWN(
-                                                                                                          "ad"
-                                                                                                          "d_"
-                                                                                                          "1") "\nout g");
+                                                                                          "lin"
+                                                                                          "ear"
+                                                                                          "_1") "\nD: f = "
+                                                                                                "MatMul(e,u2)"
+                                                                                                " " NS("k",
+                                                                                                       "linea"
+                                                                                                       "r_1") "\n"
+                                                                                                              "g = "
+                                                                                                              "Add(d,"
+                                                                                                              "f)"
+                                                                                                              " " OWN(
+                                                                                                                  "ad"
+                                                                                                                  "d_"
+                                                                                                                  "1") "\nout g");
     bench_blocks(&b, "block");
     assert_blocks("block 2\n", "A block#0 odd:1\nB block#0 even:2\nC block#1 odd:1\nD block#1 even:2\n");
 }
