@@ -104,8 +104,7 @@ static int no_model(struct onnx_reader *r, const char *why, uint64_t offset)
 {
     const char *guess = onnx_guess(r->m->bytes, r->m->size);
     if (guess)
-        return diag_error_at(r->d, IR_EINPUT, NULL, NULL, offset, "no ONNX model: %s; it looks like %s", why,
-                             guess);
+        return diag_error(r->d, IR_EINPUT, "no ONNX model: it looks like %s", guess);
     return diag_error_at(r->d, IR_EINPUT, NULL, NULL, offset, "no ONNX model: %s", why);
 }
 

@@ -986,6 +986,7 @@ Test(onnx_read, files_that_are_no_model)
     refuses(p, "no ONNX model: no graph field");
     p = (struct pb){0};
     pb_text(&p, 1, "a graph alone");
+    pb_int(&p, 3, 1);
     refuses(p, "no graph field");
     p = (struct pb){0};
     pb_raw(&p, "\x1f\x8b\x08\0\0\0\0\0", 8);
