@@ -218,7 +218,7 @@ static int explain(struct causes *c, const struct cause_call *k, const struct sa
     if (ra.kind == REASON_FORCED)
         return say_forced(c, out, a, "is no longer");
     if (change->differs & SACTAG_DIFFERS_BLOCK)
-        return say(out, "it is in another block or call now");
+        return say(out, arena_printf(c->arena, "it was in %.*s#%" PRIu32, SACTAG_ARG(a->block), a->call));
     return takes_turns(&ra) && takes_turns(&rb) ? say_shift(c, out, k) : 0;
 }
 

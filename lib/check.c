@@ -11,12 +11,14 @@ struct sactag_problems {
     struct arena arena;
 };
 
+enum { SEEN = 1, TOLD = 2 };
+
 struct checker {
     sactag_problems *out;
     struct ir_model *m;
     const struct tagged *t;
     struct diag *d;
-    uint8_t *is_mm; /* per node: a row has it */
+    uint8_t *is_mm; /* per node: SEEN when a row has it; TOLD when one of its runs had a problem */
     uint32_t by_hand;
     bool titan;
 };
@@ -131,16 +133,21 @@ static int check_tag(struct checker *c, const struct plan_row *r, const struct t
 static int check_row(struct checker *c, const struct plan_row *r)
 {
     const struct tag *tag = tagged_tag(c->t, r->node);
-    bool first = !c->is_mm[r->node]; /* of the runs of a node that runs several times */
+    size_t before = c->out->n;
+    int e = 0;
 
-    c->is_mm[r->node] = 1;
-    if (tag)
-        return check_tag(c, r, tag);
-    if (r->policy == POLICY_NONE || !first)
+    if (c->is_mm[r->node] == TOLD)
         return 0;
-    return add_node(c, SACTAG_LOST, r->node, r->fqn,
-                    arena_printf(&c->out->arena, "no tag; the policy says %s (%s)", word(r->policy),
-                                 escape(c, r->reason)));
+    c->is_mm[r->node] = SEEN;
+    if (tag)
+        e = check_tag(c, r, tag);
+    else if (r->policy != POLICY_NONE)
+        e = add_node(c, SACTAG_LOST, r->node, r->fqn,
+                     arena_printf(&c->out->arena, "no tag; the policy says %s (%s)", word(r->policy),
+                                  escape(c, r->reason)));
+    if (c->out->n > before)
+        c->is_mm[r->node] = TOLD;
+    return e;
 }
 
 /* Tags on nodes that are no mms; with --tag all these have tags, too. */

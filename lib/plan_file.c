@@ -169,10 +169,10 @@ bool plan_file_cell(struct sactag_row *r, enum plan_column c, struct str s, cons
 
 /* ---- the whole ---- */
 
-/* A function's body runs once a call: its rows may name one node several times. */
+/* Bodies of functions and loops run several times, with a row each time. */
 static bool runs_once(const struct sactag_row *r)
 {
-    return str_find(str_from(r->graph), STR_LIT("fn:")) < 0;
+    return str_is(str_from(r->graph), "-");
 }
 
 static bool same_node(const struct sactag_row *a, const struct sactag_row *b)
