@@ -89,14 +89,24 @@ static int read_choice(struct json_reader *r, const char *where, uint32_t t, con
     return e;
 }
 
+static int read_profile(struct json_reader *r, uint32_t t, size_t *out)
+{
+    *out = SACTAG_PROFILE_NONE;
+    if (json_type(&r->j, t) == JSON_NULL)
+        return 0;
+    if (json_type(&r->j, t) != JSON_STRING || !str_is(json_raw(&r->j, t), "titan"))
+        return json_expected(r, "options.profile", "titan or null", t);
+    *out = SACTAG_PROFILE_TITAN;
+    return 0;
+}
+
 static int read_words(struct json_reader *r, const uint32_t *at, struct sactag_options *o)
 {
-    static const char *const profiles[] = {"titan"};
     size_t match = 0, rule = 0, order = 0, profile = 0;
     int e = read_choice(r, "options.match", at[MATCH], match_words, 3, SACTAG_MATCH_EXACT, &match);
 
-    if (!e && json_type(&r->j, at[PROFILE]) != JSON_NULL)
-        e = read_choice(r, "options.profile", at[PROFILE], profiles, 1, SACTAG_PROFILE_TITAN, &profile);
+    if (!e)
+        e = read_profile(r, at[PROFILE], &profile);
     if (!e)
         e = read_choice(r, "options.mm_rule", at[MM_RULE], rule_words, 2, SACTAG_MM_ONNX, &rule);
     if (!e)
