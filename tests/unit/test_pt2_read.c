@@ -727,7 +727,7 @@ Test(pt2_read, every_cut_of_the_text)
         open_text(&o, (char *)text.b);
         cr_expect_eq(o.rc, IR_EINPUT, "cut at %zu", n);
         cr_expect_eq(o.d.n, 1);
-        cr_expect(strncmp(first_error(&o.d), "the program is not valid JSON: ", 31) == 0);
+        cr_expect_not_null(strstr(first_error(&o.d), "the program is not valid JSON: "));
         close_model(&o);
         pb_free(&text);
     }
