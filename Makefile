@@ -42,6 +42,7 @@ SONAME   = libsactag.so.$(SOMAJOR)
 LIB_SRC  := $(sort $(wildcard ir/*.c schema/*.c passes/*.c lib/*.c))
 CLI_SRC  := $(sort $(wildcard cli/*.c))
 UNIT_SRC := $(sort $(wildcard tests/unit/test_*.c))
+MODELS   := tests/cases tests/pt2 tests/golden examples
 C_FILES  := $(sort $(wildcard $(foreach d,cli examples include ir lib passes schema tests tests/unit,$d/*.[ch])))
 
 PB       = $(BUILD)/schema/onnx.pb-c
@@ -55,7 +56,7 @@ PROGRAM  = $(BUILD)/sactag
 JOBS = $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc))
 SUBMAKE = +@$(MAKE) --no-print-directory $(JOBS)
 
-.PHONY: all demo check deps deps-check unit golden golden-update parity invariants docs-test asan clang valgrind \
+.PHONY: all demo check deps deps-check unit golden golden-update parity invariants diff-test docs-test asan clang valgrind \
         tests corpus format format-check lint install uninstall clean help FORCE
 .DELETE_ON_ERROR:
 .SUFFIXES:
@@ -163,7 +164,10 @@ parity: all $(BUILD)/parity ## compare with PyTorch's own decisions
 	@$(BUILD)/parity --auto $(PROGRAM) tests/cases tests/parity_known.tsv
 
 invariants: all ## tag and strip every model of the tests
-	@tests/invariants.sh --refused tests/refused.tsv $(PROGRAM) tests/cases examples
+	@tests/invariants.sh --refused tests/refused.tsv $(PROGRAM) $(MODELS)
+
+diff-test: all ## plan files, diff, apply and check on every model
+	@tests/diff.sh $(PROGRAM) tests/cases
 
 corpus: all ## the same over any directory of models: make corpus CORPUS=DIR
 	@tests/invariants.sh $(PROGRAM) $(CORPUS)

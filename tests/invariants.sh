@@ -8,7 +8,7 @@
 set -u
 list=
 [ "$1" = --refused ] && list=$(realpath "$2") && shift 2
-sactag=$(realpath "$1")
+sactag=$(realpath "$1") root=$(cd "$(dirname "$0")/.." && pwd)
 shift
 passed=0 failed=0 models=0 refused=0
 tmp=$(mktemp -d) || exit 1
@@ -83,6 +83,12 @@ listed()
 check_model()
 {
     model=$1 path=$(realpath "$1") bad=
+    case $model in
+    *.txtpb)
+        protoc -I "$root/schema" --encode=onnx.ModelProto onnx.proto <"$model" >"$tmp/model.onnx" || exit 1
+        path=$tmp/model.onnx
+        ;;
+    esac
     models=$((models + 1))
     rm -rf "$work" && mkdir "$work" && cd "$work" || exit 1
     timeout 120 "$sactag" tag "$path" -o first --external-data keep 2>"$err"
@@ -119,7 +125,7 @@ check_model()
 }
 
 start=$(pwd)
-find "$@" -type f \( -name '*.onnx' -o -name '*.pt2' -o -name '*.ort' \) | sort >"$tmp/list"
+find "$@" -type f \( -name '*.onnx' -o -name '*.pt2' -o -name '*.ort' -o -name '*.txtpb' \) | sort >"$tmp/list"
 while read -r file; do
     check_model "$file" </dev/null
 done <"$tmp/list"
