@@ -16,14 +16,55 @@
 
 /* ---- calls ---- */
 
-/* Outermost function call around this frame whose operands' parameters all belong to the block: the block's
- * own call. */
+/* The innermost module that both are or lie in. */
+static struct str common_module(struct str a, struct str b)
+{
+    while (a.n && !str_eq(a, b) && !fqn_inside(b, a))
+        a = fqn_parent(a);
+    return a;
+}
+
+/* Per block the innermost module that all its parameters lie in: a call that is given less is a submodule's.
+ */
+static int find_spans(struct blocker *b)
+{
+    struct state *s = b->s;
+    b->span = arena_alloc(&s->arena, (size_t)b->n_blocks + 1, sizeof *b->span);
+    if (!b->span)
+        return IR_EMEM;
+    for (uint32_t v = 0; v < s->m->n_values; v++) {
+        struct str fqn;
+        uint32_t block = block_of_value(b, v, &fqn);
+        if (block != IR_NONE)
+            b->span[block] = b->span[block].n ? common_module(b->span[block], fqn) : fqn;
+    }
+    return 0;
+}
+
+/* Is this call of a function given parameters from all over the block, and of it alone? */
+static bool calls_block(struct blocker *b, struct step st, uint32_t block)
+{
+    struct str span = {0};
+    if (block_of_operands(b, st) != block)
+        return false;
+    const struct ir_node *n = &b->s->m->nodes[st.node];
+    for (uint32_t j = 0; j < n->n_in; j++) {
+        struct use u = walk_resolve(&b->s->walk, walk_input(&b->s->walk, st, j));
+        struct str fqn;
+        if (u.value != IR_NONE && block_of_value(b, u.value, &fqn) == block)
+            span = span.n ? common_module(span, fqn) : fqn;
+    }
+    return str_eq(span, b->span[block]);
+}
+
+/* The outermost function call around this frame that is the block's own, or IR_NONE: then a call of a
+ * function is a submodule's, of the block's call at hand. */
 static uint32_t block_frame(struct blocker *b, uint32_t frame, uint32_t block)
 {
     const struct walk *w = &b->s->walk;
-    uint32_t found = frame;
+    uint32_t found = IR_NONE;
     for (uint32_t f = w->frames[frame].function; f != FRAME_MAIN; f = w->frames[w->frames[f].parent].function)
-        if (block_of_operands(b, (struct step){w->frames[f].node, w->frames[f].parent}) == block)
+        if (calls_block(b, (struct step){w->frames[f].node, w->frames[f].parent}, block))
             found = f;
     return found;
 }
@@ -198,9 +239,8 @@ static int place_of(struct blocker *b, uint32_t step, const struct mm *mm, struc
     if (direct != IR_NONE && own_code) {
         p->block = direct;
         p->key = KEY_ANY;
-        if (s->walk.frames[st.frame].function != FRAME_MAIN)
-            return number_key(b, "#", block_frame(b, st.frame, direct), &p->key);
-        return 0;
+        uint32_t frame = block_frame(b, st.frame, direct);
+        return frame == IR_NONE ? 0 : number_key(b, "#", frame, &p->key);
     }
     p->outside = scope != 0;
     p->silent = scope == 0;
@@ -523,12 +563,15 @@ static int blocker_run(struct blocker *b)
     uint32_t n = s->walk.n_steps;
     b->run_of = malloc((size_t)(n ? n : 1) * sizeof *b->run_of);
     b->param_block = malloc((size_t)(s->m->n_values ? s->m->n_values : 1) * sizeof *b->param_block);
-    if (!b->run_of || !b->param_block)
+    b->param_module = malloc((size_t)(s->m->n_values ? s->m->n_values : 1) * sizeof *b->param_module);
+    if (!b->run_of || !b->param_block || !b->param_module)
         return IR_EMEM;
     memset(b->run_of, 0xff, (size_t)n * sizeof *b->run_of);
     for (uint32_t i = 0; i < s->m->n_values; i++)
         b->param_block[i] = NOT_LOOKED;
     int rc = index_names(b);
+    if (!rc)
+        rc = find_spans(b);
     if (!rc)
         rc = all_candidates(b);
     if (!rc)
@@ -559,6 +602,7 @@ int pass_block(struct state *s)
     free(b.next);
     free(b.of_scope);
     free(b.param_block);
+    free(b.param_module);
     free(b.mark);
     free(b.run_of);
     free(b.key_of);

@@ -34,7 +34,9 @@ struct blocker {
     uint32_t *first_of, *next; /* blocks of one unqualified name */
     size_t cap_first;
     struct candidates *of_scope;
-    uint32_t *param_block; /* per value: block of the parameter's module, NOT_LOOKED */
+    uint32_t *param_block;    /* per value: block of the parameter's module, NOT_LOOKED */
+    struct str *param_module; /* ... and that module's FQN */
+    struct str *span;         /* per block: innermost module around all its parameters */
     struct names keys;
     uint32_t *mark; /* per path: key of the latest node directly in it, going backwards */
     uint32_t n_paths;
@@ -56,6 +58,9 @@ int all_candidates(struct blocker *b);
 
 /* The innermost block that is `fqn` or lies around it, or IR_NONE. */
 uint32_t block_of_fqn(const struct blocker *b, struct str fqn);
+
+/* The block that a named parameter belongs to, or IR_NONE, and its module (empty when it has no name). */
+uint32_t block_of_value(struct blocker *b, uint32_t value, struct str *module);
 
 /* The one block that the named parameters among a node's operands belong to, or IR_NONE. */
 uint32_t block_of_operands(struct blocker *b, struct step st);

@@ -103,18 +103,20 @@ int all_candidates(struct blocker *b)
     return 0;
 }
 
-static uint32_t block_of_value(struct blocker *b, uint32_t value)
+uint32_t block_of_value(struct blocker *b, uint32_t value, struct str *module)
 {
     struct state *s = b->s;
     uint32_t *out = &b->param_block[value];
-    if (*out != NOT_LOOKED)
-        return *out;
+    struct str *fqn = &b->param_module[value];
     enum param_kind kind;
-    struct str fqn;
-    *out = IR_NONE;
-    if (s->is_param[value] && fqn_of_param(&kind, &fqn, ir_value_name(s->m, value), &s->arena) == 0 &&
-        kind != PARAM_NO_NAME)
-        *out = block_of_fqn(b, fqn);
+    if (*out == NOT_LOOKED) {
+        *fqn = (struct str){0};
+        *out = IR_NONE;
+        if (s->is_param[value] && fqn_of_param(&kind, fqn, ir_value_name(s->m, value), &s->arena) == 0 &&
+            kind != PARAM_NO_NAME)
+            *out = block_of_fqn(b, *fqn);
+    }
+    *module = *fqn;
     return *out;
 }
 
@@ -123,9 +125,10 @@ uint32_t block_of_operands(struct blocker *b, struct step st)
 {
     const struct ir_node *n = &b->s->m->nodes[st.node];
     uint32_t found = IR_NONE;
+    struct str module;
     for (uint32_t j = 0; j < n->n_in; j++) {
         struct use u = walk_resolve(&b->s->walk, walk_input(&b->s->walk, st, j));
-        uint32_t id = u.value == IR_NONE ? IR_NONE : block_of_value(b, u.value);
+        uint32_t id = u.value == IR_NONE ? IR_NONE : block_of_value(b, u.value, &module);
         if (id != IR_NONE && found != IR_NONE && id != found)
             return IR_NONE;
         if (id != IR_NONE)
