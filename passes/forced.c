@@ -273,14 +273,26 @@ static int missed(struct state *s, struct str name, const struct hits *h)
     return 0;
 }
 
-static int forced_sets(struct state *s)
+/* The configured FQNs without wrappers. */
+static int clean_names(struct state *s, struct str **out)
+{
+    *out = arena_alloc(&s->arena, (size_t)s->o->n_fqns + 1, sizeof **out);
+    if (!*out)
+        return IR_EMEM;
+    for (uint32_t i = 0; i < s->o->n_fqns; i++) {
+        (*out)[i] = fqn_clean(s->o->fqns[i], &s->arena);
+        if (!(*out)[i].s)
+            return IR_EMEM;
+    }
+    return 0;
+}
+
+static int forced_sets(struct state *s, const struct str *names)
 {
     for (uint32_t i = 0; i < s->o->n_fqns; i++) {
-        struct str name = fqn_clean(s->o->fqns[i], &s->arena);
+        struct str name = names[i];
         struct hits h = {0};
         uint32_t loose = 0;
-        if (!name.s)
-            return IR_EMEM;
         int rc = match_one(s, name, &h);
         if (!rc && h.loose && h.linears == 0)
             rc = match_composed(s, name, &loose);
@@ -303,36 +315,71 @@ static int forced_sets(struct state *s)
 }
 
 /* Was this module named by a configured FQN? */
-static bool is_named(const struct state *s, uint32_t module)
+static bool is_named(const struct state *s, const struct str *names, uint32_t module)
 {
     for (uint32_t i = 0; i < s->o->n_fqns; i++) {
         struct str base = block_base(s, s->module_block[module]);
-        if (match_literal(s->o->match, s->o->fqns[i], s->modules.a[module].fqn, base) ||
+        if (match_literal(s->o->match, names[i], s->modules.a[module].fqn, base) ||
             (s->modules.a[module].composed &&
-             match_loose(s->o->match, s->o->fqns[i], s->modules.a[module].fqn, base)))
+             match_loose(s->o->match, names[i], s->modules.a[module].fqn, base)))
             return true;
     }
     return false;
 }
 
-/* Which further Linears each forced shape hits. */
-static int also_forces(struct state *s)
+/* The forced shape of its block that a Linear has without being named, or NULL. */
+static struct plan_forced *also_forced(struct state *s, const struct str *names, uint32_t module)
 {
-    for (uint32_t i = 0; i < s->modules.n; i++) {
-        const struct module *mod = &s->modules.a[i];
-        if (!mod->linear || s->module_block[i] == IR_NONE)
-            continue;
-        struct plan_block *b = &s->plan->blocks[s->module_block[i]];
-        for (uint32_t j = 0; j < b->n_forced; j++) {
-            struct plan_forced *f = &b->forced[j];
-            if (!same_shape(f->rhs, (struct mm_shape){mod->in, mod->out}) || is_named(s, i))
+    const struct module *mod = &s->modules.a[module];
+    if (!mod->linear || s->module_block[module] == IR_NONE)
+        return NULL;
+    struct plan_block *b = &s->plan->blocks[s->module_block[module]];
+    for (uint32_t j = 0; j < b->n_forced; j++)
+        if (same_shape(b->forced[j].rhs, (struct mm_shape){mod->in, mod->out}))
+            return is_named(s, names, module) ? NULL : &b->forced[j];
+    return NULL;
+}
+
+/* Appends one name; with no text only measures. */
+static void put_also(struct plan_forced *f, struct str fqn, char *text, size_t *n)
+{
+    if (text && *n)
+        text[*n] = ',';
+    *n += *n > 0;
+    if (text)
+        memcpy(text + *n, fqn.s, fqn.n);
+    *n += fqn.n;
+    f->also = (struct str){text, text ? *n : 0};
+}
+
+/* Which further Linears each forced shape hits: measured first, then written, so that a long list takes the
+ * memory of its text alone. */
+static int also_forces(struct state *s, const struct str *names)
+{
+    struct plan *p = s->plan;
+    uint32_t *first = arena_alloc(&s->arena, (size_t)p->n_blocks + 1, sizeof *first);
+    if (!first)
+        return IR_EMEM;
+    for (uint32_t b = 0; b < p->n_blocks; b++)
+        first[b + 1] = first[b] + p->blocks[b].n_forced;
+    size_t *n = arena_alloc(&s->arena, (size_t)first[p->n_blocks] + 1, sizeof *n);
+    char **text = arena_alloc(&s->arena, (size_t)first[p->n_blocks] + 1, sizeof *text);
+    if (!n || !text)
+        return IR_EMEM;
+    for (int pass = 0; pass < 2; pass++) {
+        for (uint32_t i = 0; i < s->modules.n; i++) {
+            struct plan_forced *f = also_forced(s, names, i);
+            uint32_t block = s->module_block[i];
+            if (!f)
                 continue;
-            struct str rel = fqn_relative(mod->fqn, block_base(s, s->module_block[i]));
-            char *text = arena_printf(&s->plan->arena, "%.*s%s%.*s", STR_ARG(f->also), f->also.n ? "," : "",
-                                      STR_ARG(rel));
-            if (!text)
+            uint32_t at = first[block] + (uint32_t)(f - p->blocks[block].forced);
+            put_also(f, fqn_relative(s->modules.a[i].fqn, block_base(s, block)), text[at], &n[at]);
+        }
+        for (uint32_t i = 0; pass == 0 && i < first[p->n_blocks]; i++) {
+            text[i] = n[i] ? arena_alloc(&p->arena, n[i] + 1, 1) : NULL;
+            if (n[i] && !text[i])
                 return IR_EMEM;
-            f->also = str_of(text);
+            n[i] = 0;
         }
     }
     return 0;
@@ -368,8 +415,11 @@ static int find_module_blocks(struct state *s)
 
 int pass_forced(struct state *s)
 {
+    struct str *names;
     int rc = find_module_blocks(s);
     if (!rc)
-        rc = forced_sets(s);
-    return rc ? rc : also_forces(s);
+        rc = clean_names(s, &names);
+    if (!rc)
+        rc = forced_sets(s, names);
+    return rc ? rc : also_forces(s, names);
 }
