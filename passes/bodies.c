@@ -27,6 +27,26 @@ static bool is_body(const struct state *s, uint32_t frame)
     return frame != FRAME_MAIN && s->m->graphs[s->walk.frames[frame].graph].kind == IR_GRAPH_BODY;
 }
 
+/* Does a Loop's condition let it run to the end of its trip count: is it constant, or handed through? */
+static bool runs_to_the_end(struct state *s, uint32_t frame)
+{
+    const struct walk *w = &s->walk;
+    const struct frame *f = &w->frames[frame];
+    const struct ir_graph *g = &s->m->graphs[f->graph];
+    struct use start = walk_input(w, (struct step){f->node, f->parent}, 1);
+    if (g->n_outputs == 0 || (start.value != IR_NONE && !facts_get(&s->facts, start).fixed))
+        return false;
+    struct use u = walk_resolve(w, (struct use){frame, g->outputs[0]});
+    for (struct step def = walk_def(w, u);
+         def.node != IR_NONE && str_is(ir_node_op(s->m, &s->m->nodes[def.node])->type, "Identity");
+         def = walk_def(w, u))
+        u = walk_resolve(w, walk_input(w, def, 0));
+    if (u.value == IR_NONE)
+        return false;
+    const struct ir_value *v = &s->m->values[u.value];
+    return (u.frame == frame && v->kind == IR_VALUE_INPUT && v->def == 1) || facts_get(&s->facts, u).fixed;
+}
+
 /* How often a Loop runs its body, or -1. */
 static int64_t trip_count(struct state *s, uint32_t frame)
 {
@@ -37,7 +57,8 @@ static int64_t trip_count(struct state *s, uint32_t frame)
     struct fact x = facts_get(&s->facts, walk_input(&s->walk, loop, 0));
     if (!x.ints || s->facts.ints[x.ints - 1] != 1 || s->facts.ints[x.ints] == FACT_INT_UNKNOWN)
         return -1;
-    return s->facts.ints[x.ints] < 0 ? 0 : s->facts.ints[x.ints];
+    int64_t trips = s->facts.ints[x.ints];
+    return trips <= 0 ? 0 : runs_to_the_end(s, frame) ? trips : -1;
 }
 
 static struct str frame_owner(const struct state *s, uint32_t frame)
@@ -59,13 +80,13 @@ static struct str row_name(const struct state *s, uint32_t row)
     return s->m->nodes[s->plan->rows[row].node].name;
 }
 
-/* Counts, per call, the mms of rows [start, end) that take a turn, into k->net (all zero before). */
-static void add_net(struct decider *k, uint32_t start, uint32_t end)
+/* What rows [start, end), all decided, added to the count of each call, into k->net (all zero before). */
+static void take_net(struct decider *k, uint32_t start, uint32_t end)
 {
-    for (uint32_t i = start; i < end; i++) {
+    for (uint32_t i = end; i-- > start;) {
         const struct mm *mm = &k->s->mms[k->row_mm[i]];
-        if (mm->block != IR_NONE && mm->counted && !k->s->plan->rows[i].forced)
-            k->net[call_id(k, mm)]++;
+        if (mm->block != IR_NONE) /* the first row of the call in there is the last to say */
+            k->net[call_id(k, mm)] = k->count[call_id(k, mm)] - k->before[i];
     }
 }
 
@@ -105,39 +126,52 @@ static int close_loop(struct decider *k, const struct open_body *o, uint32_t end
 {
     struct state *s = k->s;
     int64_t trips = trip_count(s, o->frame);
+    uint32_t more = trips < 0 ? 0 : (uint32_t)(trips <= COUNT_MAX ? trips : COUNT_MAX + trips % 2) - 1;
     int rc = 0;
-    add_net(k, o->start, end);
+    take_net(k, o->start, end);
     for (uint32_t i = o->start; !rc && i < end; i++) {
         const struct mm *mm = &s->mms[k->row_mm[i]];
         bool counts = mm->block != IR_NONE && mm->counted && !s->plan->rows[i].forced;
-        if (!counts || call_within(k, call_id(k, mm), o->start, end))
+        if (counts && !call_within(k, call_id(k, mm), o->start, end))
+            rc = check_iterations(k, o, i, trips);
+    }
+    for (uint32_t i = o->start; i < end; i++) { /* further iterations go on counting; none takes it back */
+        const struct mm *mm = &s->mms[k->row_mm[i]];
+        if (mm->block == IR_NONE || call_within(k, call_id(k, mm), o->start, end))
             continue;
-        rc = check_iterations(k, o, i, trips);
-        if (trips > 1) /* the iterations after the first go on counting */
-            k->count[call_id(k, mm)] +=
-                (uint32_t)(trips - 1 < COUNT_MAX ? trips - 1 : COUNT_MAX + (trips - 1) % 2);
+        k->count[call_id(k, mm)] += more * k->net[call_id(k, mm)];
+        k->net[call_id(k, mm)] = 0;
     }
     clear_net(k, o->start, end);
     return rc;
 }
 
-/* The other branch of an If starts from the counts that this one, rows [start, end), started from. */
-static void uncount(struct decider *k, uint32_t start, uint32_t end)
+/* The first branch of an If, rows [start, end), is done: the other one starts from the counts that it
+ * started from. */
+static void close_first(struct decider *k, uint32_t start, uint32_t end)
 {
+    take_net(k, start, end);
     for (uint32_t i = start; i < end; i++) {
         const struct mm *mm = &k->s->mms[k->row_mm[i]];
-        if (mm->block != IR_NONE && mm->counted && !k->s->plan->rows[i].forced)
-            k->count[call_id(k, mm)]--;
+        k->other[i] = 0;
+        if (mm->block == IR_NONE)
+            continue;
+        k->other[i] = k->net[call_id(k, mm)];
+        k->count[call_id(k, mm)] -= k->other[i];
+        k->net[call_id(k, mm)] = 0;
     }
 }
 
-/* All branches of an If are done: rows [a, end). They must agree where the call goes on. */
-static int check_branches(struct decider *k, uint32_t frame, uint32_t a, uint32_t end)
+/* The branches of an If are done: rows [a, b) and [b, end). They must agree where the call goes on. */
+static int check_branches(struct decider *k, uint32_t frame, uint32_t a, uint32_t b, uint32_t end)
 {
     struct state *s = k->s;
     int rc = 0;
-    add_net(k, a, end); /* the sum is odd where the branches differ */
-    for (uint32_t i = a; !rc && i < end; i++) {
+    take_net(k, b, end);
+    for (uint32_t i = a; i < b; i++)
+        if (s->mms[k->row_mm[i]].block != IR_NONE)
+            k->net[call_id(k, &s->mms[k->row_mm[i]])] += k->other[i];
+    for (uint32_t i = a; !rc && i < end; i++) { /* the sum is odd where they differ */
         const struct mm *mm = &s->mms[k->row_mm[i]];
         if (mm->block != IR_NONE && k->last_row[call_id(k, mm)] >= end && k->net[call_id(k, mm)] % 2)
             rc = diag_error(
@@ -178,10 +212,10 @@ static int close_body(struct decider *k, struct nest *n, uint32_t next, uint32_t
     if (!str_is(op, "If"))
         return 0;
     if (o->sibling != IR_NONE)
-        return check_branches(k, o->frame, o->sibling, end);
+        return check_branches(k, o->frame, o->sibling, o->start, end);
     if (!under(s, next, node, parent))
-        return check_branches(k, o->frame, o->start, end);
-    uncount(k, o->start, end);
+        return check_branches(k, o->frame, o->start, o->start, end);
+    close_first(k, o->start, end);
     n->branch.node = node, n->branch.parent = parent, n->branch.start = o->start;
     return 0;
 }

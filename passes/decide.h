@@ -24,10 +24,13 @@ struct decider {
     uint32_t *row_mm; /* per row: index into mms */
     uint32_t n_rows;
     size_t cap_rows;
-    bool *listed;                   /* per frame: a Loop whose iterations have rows of their own */
-    uint32_t *net;                  /* per call: scratch, all zero */
-    uint32_t *first_call;           /* per block: its first call's index into the arrays below */
-    uint32_t *count;                /* per call: mms counted so far */
+    bool *listed;         /* per frame: a Loop whose iterations have rows of their own */
+    uint32_t *before;     /* per row: count of its call before it */
+    uint32_t *other;      /* per row of an If's first branch: what that added to the call's count, on
+                             the first row of the call */
+    uint32_t *net;        /* per call: scratch, all zero */
+    uint32_t *first_call; /* per block: its first call's index into the arrays below */
+    uint32_t *count;      /* per call: mms counted so far */
     uint32_t *first_row, *last_row; /* per call */
 };
 

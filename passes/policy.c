@@ -78,6 +78,21 @@ static int number_calls(struct decider *k)
     return 0;
 }
 
+/* Row i starts another iteration of a Loop that ended with the row before it: calls that lie in its body as
+ * a whole are made anew. */
+static void restart_calls(struct decider *k, uint32_t i)
+{
+    const struct state *s = k->s;
+    for (uint32_t m = k->row_mm[i]; m <= k->row_mm[i - 1]; m++) {
+        const struct mm *mm = &s->mms[m];
+        if (mm->block == IR_NONE || !row_wanted(s, mm))
+            continue;
+        uint32_t call = call_id(k, mm);
+        if (k->row_mm[k->first_row[call]] >= k->row_mm[i] && k->row_mm[k->last_row[call]] <= k->row_mm[i - 1])
+            k->count[call] = 0;
+    }
+}
+
 static int decide_rows(struct decider *k)
 {
     struct state *s = k->s;
@@ -85,10 +100,17 @@ static int decide_rows(struct decider *k)
     struct nest nest;
     nest_init(&nest);
     int rc = number_calls(k);
+    k->before = arena_alloc(&s->arena, (size_t)p->n_rows + 1, sizeof *k->before);
+    k->other = arena_alloc(&s->arena, (size_t)p->n_rows + 1, sizeof *k->other);
+    if (!k->before || !k->other)
+        rc = IR_EMEM;
     for (uint32_t i = 0; !rc && i < p->n_rows; i++) {
         struct mm *mm = &s->mms[k->row_mm[i]];
         uint32_t outside = 0, *count = mm->block == IR_NONE ? &outside : &k->count[call_id(k, mm)];
         rc = nest_move(k, &nest, s->walk.steps[mm->step].frame, i);
+        if (i && k->row_mm[i] <= k->row_mm[i - 1])
+            restart_calls(k, i);
+        k->before[i] = *count;
         if (!rc)
             rc = row_make(s, mm, &p->rows[i]);
         if (!rc)

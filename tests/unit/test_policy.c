@@ -1,0 +1,831 @@
+/* Forced sets and the alternation (SPEC 2). */
+#include "tests/unit/graph_builder.h"
+
+#include <criterion/criterion.h>
+#include <stdio.h>
+
+static struct bench b;
+
+static void setup(void)
+{
+    bench_init(&b);
+}
+
+static void teardown(void)
+{
+    bench_free(&b);
+}
+
+TestSuite(policy, .init = setup, .fini = teardown);
+
+#define assert_reasons(want)                                                                                 \
+    do {                                                                                                     \
+        assert_planned(&b);                                                                                  \
+        assert_text(bench_columns(&b, "nr"), want);                                                          \
+    } while (0)
+
+/* A Linear of these features, named; its node is named like the module. */
+static void linear(const char *fqn, int in, int out, const char *x, const char *y)
+{
+    bench_add(&b, "param %s.weight f32[%d,%d]\n%s_t = Transpose(%s.weight)\n%s: %s = MatMul(%s,%s_t)", fqn,
+              out, in, y, fqn, fqn, y, x, y);
+}
+
+/* Two blocks, each: attn.wq 8x8, attn.wo 8x8, moe.router.gate 8x4, mlp.up 8x16, mlp.down 16x8; a head after
+ * them. */
+static void two_blocks(void)
+{
+    char x[32] = "x", y[32];
+    bench_add(&b, "in x f32[2,8]");
+    for (int i = 0; i < 2; i++) {
+        static const struct {
+            const char *name;
+            int in, out;
+        } l[] = {{"attn.wq", 8, 8},
+                 {"attn.wo", 8, 8},
+                 {"moe.router.gate", 8, 4},
+                 {"mlp.up", 8, 16},
+                 {"mlp.down", 16, 8}};
+        for (size_t j = 0; j < 5; j++) {
+            char fqn[64];
+            snprintf(fqn, sizeof fqn, "layers.%d.%s", i, l[j].name);
+            snprintf(y, sizeof y, "v%d%zu", i, j);
+            linear(fqn, l[j].in, l[j].out, j == 2 ? "v00" : x, y);
+            if (j != 2)
+                strcpy(x, y);
+        }
+    }
+    linear("head", 8, 8, x, "y");
+    bench_add(&b, "out y");
+}
+
+#define HEAD "head outside\n"
+
+/* ---- the alternation ---- */
+
+Test(policy, no_fqn)
+{
+    two_blocks();
+    assert_reasons("layers.0.attn.wq odd:1\nlayers.0.attn.wo even:2\nlayers.0.moe.router.gate "
+                   "odd:3\nlayers.0.mlp.up even:4\n"
+                   "layers.0.mlp.down odd:5\nlayers.1.attn.wq odd:1\nlayers.1.attn.wo "
+                   "even:2\nlayers.1.moe.router.gate odd:3\n"
+                   "layers.1.mlp.up even:4\nlayers.1.mlp.down odd:5\n" HEAD);
+    assert_text(bench_columns(&b, "p"),
+                "save\nrecompute\nsave\nrecompute\nsave\nsave\nrecompute\nsave\nrecompute\nsave\nnone\n");
+    cr_assert_eq(b.p.n_saved, 6);
+    cr_assert_eq(b.p.n_recomputed, 4);
+    cr_assert_eq(b.p.n_forced, 0);
+    cr_assert_eq(b.p.n_outside, 1);
+    assert_text(bench_forced(&b), "");
+}
+
+/* A forced mm is recomputed and not counted. */
+Test(policy, forced_is_not_counted)
+{
+    two_blocks();
+    bench_fqns(&b, "moe.router.gate");
+    assert_reasons(
+        "layers.0.attn.wq odd:1\nlayers.0.attn.wo even:2\nlayers.0.moe.router.gate "
+        "forced:8x4:moe.router.gate\n"
+        "layers.0.mlp.up odd:3\nlayers.0.mlp.down even:4\nlayers.1.attn.wq odd:1\nlayers.1.attn.wo even:2\n"
+        "layers.1.moe.router.gate forced:8x4:moe.router.gate\nlayers.1.mlp.up odd:3\nlayers.1.mlp.down "
+        "even:4\n" HEAD);
+    assert_text(bench_forced(&b), "layers.0: 8x4 (moe.router.gate)\nlayers.1: 8x4 (moe.router.gate)\n");
+    cr_assert_eq(b.p.n_forced, 2);
+    cr_assert_eq(b.p.blocks[0].forced_rows, 1);
+    cr_assert_eq(b.p.blocks[0].saved, 2);
+    cr_assert_eq(b.p.blocks[0].recomputed, 3);
+}
+
+/* Any mm of a forced shape is forced, whichever Linear it belongs to; what else the shape forces is told. */
+Test(policy, also_forces)
+{
+    two_blocks();
+    bench_fqns(&b, "attn.wo");
+    assert_reasons("layers.0.attn.wq forced:8x8:attn.wo\nlayers.0.attn.wo "
+                   "forced:8x8:attn.wo\nlayers.0.moe.router.gate odd:1\n"
+                   "layers.0.mlp.up even:2\nlayers.0.mlp.down odd:3\nlayers.1.attn.wq forced:8x8:attn.wo\n"
+                   "layers.1.attn.wo forced:8x8:attn.wo\nlayers.1.moe.router.gate odd:1\nlayers.1.mlp.up "
+                   "even:2\nlayers.1.mlp.down odd:3\n" HEAD);
+    assert_text(bench_forced(&b),
+                "layers.0: 8x8 (attn.wo) also attn.wq\nlayers.1: 8x8 (attn.wo) also attn.wq\n");
+}
+
+/* A (16, 8) Linear does not force a (8, 16) one. */
+Test(policy, shapes_are_ordered)
+{
+    two_blocks();
+    bench_fqns(&b, "mlp.up");
+    assert_planned(&b);
+    assert_text(bench_forced(&b), "layers.0: 8x16 (mlp.up)\nlayers.1: 8x16 (mlp.up)\n");
+    cr_assert_eq(b.p.n_forced, 2);
+}
+
+/* The first configured FQN gives the reason; the other one's name is no "also". */
+Test(policy, two_fqns_of_one_shape)
+{
+    two_blocks();
+    bench_fqns(&b, "attn.wo,attn.wq,mlp.down");
+    assert_planned(&b);
+    assert_text(bench_forced(&b), "layers.0: 8x8 (attn.wo)\nlayers.0: 16x8 (mlp.down)\nlayers.1: 8x8 "
+                                  "(attn.wo)\nlayers.1: 16x8 (mlp.down)\n");
+}
+
+/* Named in full: in that block only. */
+Test(policy, one_block_only)
+{
+    two_blocks();
+    bench_fqns(&b, "layers.1.moe.router.gate");
+    assert_reasons("layers.0.attn.wq odd:1\nlayers.0.attn.wo even:2\nlayers.0.moe.router.gate "
+                   "odd:3\nlayers.0.mlp.up even:4\n"
+                   "layers.0.mlp.down odd:5\nlayers.1.attn.wq odd:1\nlayers.1.attn.wo even:2\n"
+                   "layers.1.moe.router.gate forced:8x4:layers.1.moe.router.gate\nlayers.1.mlp.up "
+                   "odd:3\nlayers.1.mlp.down even:4\n" HEAD);
+}
+
+Test(policy, substring)
+{
+    two_blocks();
+    bench_fqns(&b, "gate");
+    b.o.match = MATCH_SUBSTRING;
+    assert_planned(&b);
+    assert_text(bench_forced(&b), "layers.0: 8x4 (gate)\nlayers.1: 8x4 (gate)\n");
+}
+
+Test(policy, glob)
+{
+    two_blocks();
+    bench_fqns(&b, "attn.w*,moe.*.gate");
+    b.o.match = MATCH_GLOB;
+    assert_planned(&b);
+    assert_text(bench_forced(&b), "layers.0: 8x8 (attn.w*)\nlayers.0: 8x4 (moe.*.gate)\nlayers.1: 8x8 "
+                                  "(attn.w*)\nlayers.1: 8x4 (moe.*.gate)\n");
+}
+
+Test(policy, force_shape)
+{
+    two_blocks();
+    bench_force(&b, 8, 4);
+    assert_planned(&b);
+    assert_text(bench_forced(&b),
+                "layers.0: 8x4 (-) also moe.router.gate\nlayers.1: 8x4 (-) also moe.router.gate\n");
+    assert_text(
+        bench_columns(&b, "r"),
+        "odd:1\neven:2\nforced:8x4:-\nodd:3\neven:4\nodd:1\neven:2\nforced:8x4:-\nodd:3\neven:4\noutside\n");
+}
+
+/* Many Linears of one shape make a long list, not a large plan. */
+Test(policy, also_forces_many)
+{
+    bench_add(
+        &b, "in x f32[2,8]\nparam gate.weight f32[8,8]\nt = Transpose(gate.weight)\ny = MatMul(x,t)\nout y");
+    for (int i = 0; i < 20000; i++)
+        bench_add(&b, "param experts.n%d.weight f32[8,8]", i);
+    b.o.whole = true;
+    bench_fqns(&b, "gate");
+    assert_planned(&b);
+    cr_assert_eq(b.p.blocks[0].forced[0].also.n,
+                 288889); /* 20000 x "experts.n", 88890 digits, 19999 commas */
+    cr_assert_lt(b.p.arena.total, 4 << 20);
+}
+
+/* A shape that some FQN forces already keeps that FQN. */
+Test(policy, force_shape_and_fqn)
+{
+    two_blocks();
+    bench_force(&b, 8, 4);
+    bench_force(&b, 3, 3);
+    bench_fqns(&b, "moe.router.gate");
+    assert_planned(&b);
+    assert_text(bench_forced(&b), "layers.0: 8x4 (moe.router.gate)\nlayers.0: 3x3 (-)\nlayers.1: 8x4 "
+                                  "(moe.router.gate)\nlayers.1: 3x3 (-)\n");
+}
+
+/* Wrappers in a configured name are no part of it. */
+Test(policy, wrappers_in_options)
+{
+    two_blocks();
+    bench_fqns(&b, "_orig_mod.layers.0.attn.wo,_checkpoint_wrapped_module.mlp.up");
+    assert_planned(&b);
+    assert_text(
+        bench_forced(&b),
+        "layers.0: 8x8 (layers.0.attn.wo) also attn.wq\nlayers.0: 8x16 (mlp.up)\nlayers.1: 8x16 (mlp.up)\n");
+}
+
+/* ---- names that hit nothing, or the wrong thing ---- */
+
+Test(policy, not_a_linear)
+{
+    two_blocks();
+    bench_fqns(&b, "moe.router");
+    assert_refused(
+        &b, IR_EPOLICY,
+        "FQN 'moe.router' names 'layers.0.moe.router', which is not a Linear; Linears inside it: gate");
+    cr_assert_eq(b.p.n_rows, 0);
+}
+
+/* In any block: the first one fits, the second does not. */
+Test(policy, not_a_linear_in_one_block)
+{
+    bench_add(&b, "in x f32[2,8]\nin i i64[2]");
+    linear("layers.0.a.p", 8, 8, "x", "c");
+    linear("layers.0.b.q", 8, 8, "c", "d");
+    linear("layers.1.a.p.deep", 8, 8, "d", "e");
+    linear("layers.1.b.q", 8, 8, "e", "f");
+    bench_add(&b, "out f");
+    bench_fqns(&b, "a.p");
+    assert_refused(&b, IR_EPOLICY, "'layers.1.a.p', which is not a Linear; Linears inside it: deep");
+}
+
+/* The block itself, named in full. */
+Test(policy, the_block_is_no_linear)
+{
+    two_blocks();
+    bench_fqns(&b, "layers.1");
+    assert_refused(&b, IR_EPOLICY, "'layers.1', which is not a Linear; Linears inside it: ");
+}
+
+/* torchtitan's substring hits modules on the way, which are no Linears. */
+Test(policy, substring_hits_a_container)
+{
+    two_blocks();
+    bench_fqns(&b, "router");
+    b.o.match = MATCH_SUBSTRING;
+    assert_refused(&b, IR_EPOLICY, "which is not a Linear; Linears inside it: gate");
+}
+
+Test(policy, miss)
+{
+    two_blocks();
+    bench_fqns(&b, "moe.router.gates");
+    assert_planned(&b);
+    assert_says(&b, DIAG_WARNING, "FQN 'moe.router.gates' matches in no block; closest: moe.router.gate");
+    cr_assert_eq(b.p.n_forced, 0);
+    b.o.strict = true;
+    assert_refused(&b, IR_EPOLICY, "FQN 'moe.router.gates' matches in no block; closest: moe.router.gate");
+}
+
+/* A misspelt container: the same last component is near. */
+Test(policy, miss_of_a_container)
+{
+    two_blocks();
+    bench_fqns(&b, "feed_forward.down");
+    assert_planned(&b);
+    assert_says(&b, DIAG_WARNING, "closest: mlp.down");
+}
+
+Test(policy, outside_only)
+{
+    two_blocks();
+    bench_fqns(&b, "head");
+    assert_planned(&b);
+    assert_says(&b, DIAG_WARNING, "FQN 'head' is found only outside every block ('head')");
+    cr_assert_eq(b.p.n_forced, 0);
+    b.o.strict = true;
+    assert_refused(&b, IR_EPOLICY, "matches in no block");
+}
+
+/* A block's mm of which nothing is known: the name might be its own. */
+Test(policy, nameless)
+{
+    bench_add(&b, "in x f32[2,8]\nparam 12 f32[8,8]\nparam layers.0.norm.weight f32[8]");
+    linear("layers.0.a.p", 8, 8, "x", "c");
+    bench_add(&b, "M: m = MatMul(c,12)\nn = Mul(m,layers.0.norm.weight)");
+    linear("layers.0.b.q", 8, 16, "n", "d");
+    bench_add(&b, "out d");
+    bench_blocks(&b, "layers.*");
+    bench_fqns(&b, "a.gate");
+    assert_refused(&b, IR_EPOLICY,
+                   "FQN 'a.gate' matches no known name, but 1 mm in blocks has none (M): re-export with "
+                   "names kept, or say --force-shape KxN");
+    bench_fqns(&b, "b.q");
+    assert_planned(&b);
+    assert_text(bench_forced(&b), "layers.0: 8x16 (b.q)\n");
+}
+
+/* Products of activations have no name to miss. */
+Test(policy, activations_are_not_nameless)
+{
+    bench_add(&b, "in x f32[2,8]");
+    linear("layers.0.a.p", 8, 8, "x", "c");
+    bench_add(&b, "t = Transpose(c)\nM: m = MatMul(c,t)\nn = MatMul(m,c)");
+    linear("layers.0.b.q", 8, 16, "n", "d");
+    bench_add(&b, "out d");
+    bench_fqns(&b, "a.gate");
+    assert_planned(&b);
+    assert_says(&b, DIAG_WARNING, "matches in no block");
+}
+
+/* Scopes leave out containers that are never called: the name is taken for the one that fits, and a note says
+ * so. */
+Test(policy, loose_names)
+{
+    bench_add(
+        &b,
+        "in x f32[2,8]\nparam onnx::MatMul_1 f32[8,4]\nparam onnx::MatMul_2 f32[8,8]\nparam onnx::MatMul_3 "
+        "f32[8,8]\n"
+        "/layers.0/attn/wq/MatMul: a = MatMul(x,onnx::MatMul_2)\n/layers.0/gate/MatMul: g = "
+        "MatMul(a,onnx::MatMul_1)\n"
+        "/layers.0/Mul: c = Mul(a,a)\n/layers.0/mlp/up/MatMul: d = MatMul(c,onnx::MatMul_3)\nout d\nout g");
+    bench_fqns(&b, "moe.router.gate");
+    assert_reasons("/layers.0/attn/wq/MatMul odd:1\n/layers.0/gate/MatMul "
+                   "forced:8x4:moe.router.gate;assumed-containers\n/layers.0/mlp/up/MatMul even:2\n");
+    assert_says(&b, DIAG_NOTE, "FQN 'moe.router.gate' is taken for 'layers.0.gate'");
+}
+
+/* The forced set is each block's own. */
+Test(policy, sets_per_block)
+{
+    bench_add(&b, "in x f32[2,8]");
+    linear("layers.0.a.gate", 8, 8, "x", "c");
+    linear("layers.0.b.q", 8, 4, "c", "d");
+    bench_add(&b, "param k f32[4,8]\nM: d2 = MatMul(d,k)");
+    linear("layers.1.a.gate", 8, 4, "d2", "e");
+    linear("layers.1.b.q", 4, 8, "e", "f");
+    bench_add(&b, "out f");
+    bench_fqns(&b, "a.gate");
+    assert_planned(&b);
+    assert_text(bench_forced(&b), "layers.0: 8x8 (a.gate)\nlayers.1: 8x4 (a.gate)\n");
+    assert_text(bench_columns(&b, "nr"), "layers.0.a.gate forced:8x8:a.gate\nlayers.0.b.q odd:1\nM "
+                                         "outside\nlayers.1.a.gate forced:8x4:a.gate\nlayers.1.b.q odd:1\n");
+}
+
+/* An rhs of unknown dims may be forced for all the file tells: the row says what is assumed. */
+Test(policy, unknown_dims)
+{
+    bench_add(&b, "in x f32[2,8]\nin u f32[8,?]");
+    linear("layers.0.a.gate", 8, 4, "x", "c");
+    bench_add(&b, "/layers.0/MatMul: m = MatMul(x,u)");
+    linear("layers.0.b.q", 16, 8, "m", "d");
+    bench_add(&b, "out c\nout d");
+    bench_fqns(&b, "a.gate");
+    assert_reasons("layers.0.a.gate forced:8x4:a.gate\n/layers.0/MatMul "
+                   "odd:1;assumed-not-forced\nlayers.0.b.q even:2\n");
+    bench_fqns(&b, "b.q");
+    assert_reasons("layers.0.a.gate odd:1\n/layers.0/MatMul even:2\nlayers.0.b.q forced:16x8:b.q\n");
+}
+
+/* A Conv1D's product has a forced shape: forced as well. */
+Test(policy, products_that_are_no_linear_are_forced)
+{
+    bench_add(&b, "in x f32[2,8]\nparam layers.0.attn.c_attn.weight f32[8,16]");
+    bench_add(&b, "/layers.0/attn/c_attn/Gemm: a = Gemm(x,layers.0.attn.c_attn.weight)");
+    linear("layers.0.mlp.up", 8, 16, "x", "c");
+    bench_add(&b, "out a\nout c");
+    bench_fqns(&b, "mlp.up");
+    assert_reasons("/layers.0/attn/c_attn/Gemm forced:8x16:mlp.up\nlayers.0.mlp.up forced:8x16:mlp.up\n");
+}
+
+/* An Embedding inside a block named by the configuration. */
+Test(policy, embedding_in_a_block)
+{
+    bench_add(
+        &b,
+        "in x f32[2,8]\nin i i64[2]\nparam layers.0.emb.weight f32[10,8]\ne = Gather(layers.0.emb.weight,i)");
+    linear("layers.0.a.p", 8, 8, "e", "c");
+    linear("layers.0.b.q", 8, 8, "c", "d");
+    bench_add(&b, "out d");
+    bench_fqns(&b, "emb");
+    assert_refused(&b, IR_EPOLICY, "'layers.0.emb', which is not a Linear; no Linear lies inside it");
+}
+
+/* ---- the router ---- */
+
+Test(policy, router_note)
+{
+    two_blocks();
+    bench_add(&b, "s = Softmax(v02)\nparam k i64[1]{2}\ntv,ti = TopK(s,k)\nout ti");
+    bench_fqns(&b, "moe.router.gate");
+    assert_planned(&b);
+    assert_says(&b, DIAG_NOTE, "'layers.0.moe.router.gate' is recomputed and decides a TopK");
+    cr_assert_null(strstr(strstr(bench_messages(&b, DIAG_NOTE), "TopK") + 1, "TopK"), "once per model");
+}
+
+Test(policy, router_saved)
+{
+    two_blocks();
+    bench_add(&b, "s = Softmax(v02)\nparam k i64[1]{2}\ntv,ti = TopK(s,k)\nout ti");
+    assert_planned(&b); /* odd:3, saved */
+    assert_silent(&b, DIAG_NOTE, "TopK");
+}
+
+/* ---- If ---- */
+
+#define BRANCHES(then, otherwise, after)                                                                     \
+    "in x f32[2,8]\nin k bool[]\nparam w f32[8,8]\nA: a = MatMul(x,w)\nI: y = If(k)\nbody "                  \
+    "then_branch\n" then "end\nbody else_branch\n" otherwise "end\nr = Relu(y)\n" after
+
+Test(policy, branches_start_from_one_count)
+{
+    bench_add(&b, BRANCHES("T: t = MatMul(a,w)\nout t\n", "E: e = MatMul(a,w)\nout e\n",
+                           "B: z = MatMul(r,w)\nout z"));
+    b.o.whole = true;
+    assert_reasons("A odd:1\n/1:If/then_branch|T even:2\n/1:If/else_branch|E even:2\nB odd:3\n");
+}
+
+Test(policy, branches_that_disagree)
+{
+    bench_add(&b,
+              BRANCHES("T: t = MatMul(a,w)\nout t\n", "e = Relu(a)\nout e\n", "B: z = MatMul(r,w)\nout z"));
+    b.o.whole = true;
+    assert_refused(&b, IR_EPOLICY,
+                   "the branches of 'I' do not both count an odd or both an even number of mms, and more mms "
+                   "of block 'whole' follow");
+}
+
+Test(policy, else_branch_counts_alone)
+{
+    bench_add(&b,
+              BRANCHES("t = Relu(a)\nout t\n", "E: e = MatMul(a,w)\nout e\n", "B: z = MatMul(r,w)\nout z"));
+    b.o.whole = true;
+    assert_refused(&b, IR_EPOLICY, "the branches of 'I' do not both count");
+}
+
+/* Nothing follows: they may end as they like. */
+Test(policy, branches_at_the_end)
+{
+    bench_add(&b, BRANCHES("T: t = MatMul(a,w)\nout t\n", "e = Relu(a)\nout e\n", "out r"));
+    b.o.whole = true;
+    assert_reasons("A odd:1\n/1:If/then_branch|T even:2\n");
+}
+
+/* Of another parity only matters. */
+Test(policy, branches_of_one_parity)
+{
+    bench_add(&b, BRANCHES("T: t = MatMul(a,w)\nU: u = MatMul(t,w)\nout u\n", "e = Relu(a)\nout e\n",
+                           "B: z = MatMul(r,w)\nout z"));
+    b.o.whole = true;
+    assert_planned(&b);
+    assert_text(bench_columns(&b, "p"), "save\nrecompute\nsave\nrecompute\n");
+}
+
+/* Forced mms do not count. */
+Test(policy, branches_with_forced_mms)
+{
+    bench_add(&b,
+              BRANCHES("param v f32[8,4]\nparam u f32[4,8]\nT: t = MatMul(a,v)\nU: q = MatMul(t,u)\nout q\n",
+                       "E: e = MatMul(a,w)\nout e\n", "B: z = MatMul(r,w)\nout z"));
+    b.o.whole = true;
+    bench_force(&b, 8, 4);
+    assert_reasons(
+        "A odd:1\n/1:If/then_branch|T forced:8x4:-\n/1:If/then_branch|U even:2\n/1:If/else_branch|E "
+        "even:2\nB odd:3\n");
+}
+
+/* A branch in a branch. */
+Test(policy, nested_branches)
+{
+    bench_add(&b, BRANCHES("J: j = If(k)\nbody then_branch\nS: s = MatMul(a,w)\nout s\nend\nbody "
+                           "else_branch\nQ: q = MatMul(a,w)\nout q\nend\nout j\n",
+                           "E: e = MatMul(a,w)\nout e\n", "B: z = MatMul(r,w)\nout z"));
+    b.o.whole = true;
+    assert_planned(&b);
+    assert_text(bench_columns(&b, "r"), "odd:1\neven:2\neven:2\neven:2\nodd:3\n");
+}
+
+/* The inner branches count 1 each, the outer one 1 more: 2 against 1. */
+Test(policy, nested_branches_that_disagree)
+{
+    bench_add(&b, BRANCHES("J: j = If(k)\nbody then_branch\nS: s = MatMul(a,w)\nout s\nend\nbody "
+                           "else_branch\nQ: q = MatMul(a,w)\nout q\nend\n"
+                           "R: j2 = MatMul(j,w)\nout j2\n",
+                           "E: e = MatMul(a,w)\nout e\n", "B: z = MatMul(r,w)\nout z"));
+    b.o.whole = true;
+    assert_refused(&b, IR_EPOLICY, "the branches of 'I' do not both count");
+}
+
+/* ... and 2 against 2. */
+Test(policy, nested_branches_that_agree)
+{
+    bench_add(&b, BRANCHES("J: j = If(k)\nbody then_branch\nS: s = MatMul(a,w)\nout s\nend\nbody "
+                           "else_branch\nQ: q = MatMul(a,w)\nout q\nend\n"
+                           "R: j2 = MatMul(j,w)\nout j2\n",
+                           "E: e = MatMul(a,w)\nF: f = MatMul(e,w)\nout f\n", "B: z = MatMul(r,w)\nout z"));
+    b.o.whole = true;
+    assert_planned(&b);
+    assert_text(bench_columns(&b, "r"), "odd:1\neven:2\neven:2\nodd:3\neven:2\nodd:3\neven:4\n");
+}
+
+/* Two Ifs one after the other. */
+Test(policy, branches_in_a_row)
+{
+    bench_add(&b, BRANCHES("T: t = MatMul(a,w)\nout t\n", "E: e = MatMul(a,w)\nout e\n",
+                           "I2: y2 = If(k)\nbody then_branch\nT2: t2 = MatMul(r,w)\nout t2\nend\nbody "
+                           "else_branch\nE2: e2 = MatMul(r,w)\nout e2\nend\n"
+                           "B: z = MatMul(y2,w)\nout z"));
+    b.o.whole = true;
+    assert_planned(&b);
+    assert_text(bench_columns(&b, "r"), "odd:1\neven:2\neven:2\nodd:3\nodd:3\neven:4\n");
+}
+
+/* ---- Loop and Scan ---- */
+
+/* A Loop over `trips` whose body carries s; `inside` computes t of s. */
+#define LOOP(trips, inside, after)                                                                           \
+    "in x f32[2,8]\n" trips                                                                                  \
+    "\nparam yes bool[]\nparam w f32[8,8]\nA: a = MatMul(x,w)\nL: y = Loop(n,yes,a)\nbody body\n"            \
+    "in i i64[]\nin c bool[]\nin s f32[2,8]\nco = Identity(c)\n" inside "out co\nout t\nend\n" after
+
+#define ONE_MM  "T: t = MatMul(s,w)\n"
+#define TWO_MMS "S: q = MatMul(s,w)\nT: t = MatMul(q,w)\n"
+#define AFTER   "B: z = MatMul(y,w)\nout z"
+
+/* An even body: every iteration decides alike. */
+Test(policy, loop_even_body)
+{
+    bench_add(&b, LOOP("param n i64[]{2}", TWO_MMS, AFTER));
+    b.o.whole = true;
+    assert_planned(&b);
+    assert_text(bench_columns(&b, "np"),
+                "A save\n/1:Loop/body|S recompute\n/1:Loop/body|T save\n/1:Loop/body|S "
+                "recompute\n/1:Loop/body|T save\nB recompute\n");
+    cr_assert_eq(b.p.n_varies, 0);
+}
+
+/* ... whatever the trip count. */
+Test(policy, loop_even_body_unknown_trips)
+{
+    bench_add(&b, LOOP("in n i64[]", TWO_MMS, AFTER));
+    b.o.whole = true;
+    assert_planned(&b);
+    assert_text(bench_columns(&b, "p"), "save\nrecompute\nsave\nrecompute\n");
+}
+
+Test(policy, loop_odd_body_unknown_trips)
+{
+    bench_add(&b, LOOP("in n i64[]", ONE_MM, AFTER));
+    b.o.whole = true;
+    assert_refused(&b, IR_EPOLICY,
+                   "the body of 'L' counts 1 mm an iteration and its trip count is not known");
+}
+
+/* Iterations disagree: the plan tells, tagging is refused; mms after the loop go on from the right count. */
+Test(policy, loop_odd_body_known_trips)
+{
+    struct annots out;
+    bench_add(&b, LOOP("param n i64[]{4}", ONE_MM, AFTER));
+    b.o.whole = true;
+    assert_reasons("A odd:1\n/1:Loop/body|T even:2\n/1:Loop/body|T odd:3\n/1:Loop/body|T "
+                   "even:4\n/1:Loop/body|T odd:5\nB even:6\n");
+    cr_assert_gt(b.p.n_varies, 0);
+    cr_assert(!b.p.rows[0].varies && b.p.rows[1].varies && b.p.rows[2].varies && !b.p.rows[5].varies);
+    assert_says(&b, DIAG_WARNING, "mm 'T' in the body of 'L': iterations decide differently");
+    cr_assert_eq(plan_annotate(&out, &b.p, &b.m, CARRIER_METADATA, &b.d), IR_EPOLICY);
+}
+
+/* More iterations than anyone reads are not listed one by one; the count goes on all the same. */
+Test(policy, loop_with_many_trips)
+{
+    bench_add(&b, LOOP("param n i64[]{1001}", ONE_MM, AFTER));
+    b.o.whole = true;
+    assert_planned(&b);
+    assert_text(bench_columns(&b, "nr"), "A odd:1\n/1:Loop/body|T even:2\nB odd:1003\n");
+    cr_assert_eq(b.p.n_varies, 1);
+    assert_says(&b, DIAG_WARNING, "mm 'T' in the body of 'L': iterations 0 and 1 decide differently");
+}
+
+Test(policy, loop_once)
+{
+    bench_add(&b, LOOP("param n i64[]{1}", ONE_MM, AFTER));
+    b.o.whole = true;
+    assert_planned(&b);
+    assert_text(bench_columns(&b, "r"), "odd:1\neven:2\nodd:3\n");
+    cr_assert_eq(b.p.n_varies, 0);
+}
+
+/* A loop that never runs counts nothing. */
+Test(policy, loop_never)
+{
+    bench_add(&b, LOOP("param n i64[]{0}", ONE_MM, AFTER));
+    b.o.whole = true;
+    assert_planned(&b);
+    cr_assert_eq(b.p.n_varies, 0);
+    cr_assert_eq(b.p.rows[2].policy, POLICY_RECOMPUTE, "the second to run, found '%.*s'",
+                 STR_ARG(b.p.rows[2].reason));
+}
+
+/* "while": the count of INT64_MAX that exporters write for it is no trip count. */
+Test(policy, while_loop)
+{
+    bench_add(&b, "in x f32[2,8]\nparam n i64[]{9223372036854775807}\nin yes bool[]\nparam w f32[8,8]\nA: a "
+                  "= MatMul(x,w)\n"
+                  "L: y = Loop(n,yes,a)\nbody body\nin i i64[]\nin c bool[]\nin s f32[2,8]\n" ONE_MM
+                  "m = ReduceMax(t)\nco = Less(m,m)\nout co\nout t\nend\n" AFTER);
+    b.o.whole = true;
+    assert_refused(&b, IR_EPOLICY, "trip count is not known");
+}
+
+/* A count is an upper bound where the condition may end the loop. */
+Test(policy, loop_that_may_end_early)
+{
+    bench_add(&b, "in x f32[2,8]\nparam n i64[]{4}\nparam yes bool[]\nparam w f32[8,8]\nA: a = MatMul(x,w)\n"
+                  "L: y = Loop(n,yes,a)\nbody body\nin i i64[]\nin c bool[]\nin s f32[2,8]\n" ONE_MM
+                  "m = ReduceMax(t)\nco = Less(m,m)\nout co\nout t\nend\n" AFTER);
+    b.o.whole = true;
+    assert_refused(&b, IR_EPOLICY, "trip count is not known");
+}
+
+/* A condition that the body hands through, or one that is constant, does not. */
+Test(policy, loop_with_constant_condition)
+{
+    bench_add(
+        &b,
+        "in x f32[2,8]\nparam n i64[]{2}\nparam w f32[8,8]\nA: a = MatMul(x,w)\nk = Constant() value=bool[]\n"
+        "L: y = Loop(n,,a)\nbody body\nin i i64[]\nin c bool[]\nin s f32[2,8]\n" ONE_MM
+        "co = Identity(k)\nout co\nout t\nend\n" AFTER);
+    b.o.whole = true;
+    assert_planned(&b);
+    assert_text(bench_columns(&b, "p"), "save\nrecompute\nsave\nrecompute\n");
+}
+
+/* Nothing of the call lies after the loop, and all of it inside: each iteration is a call. */
+Test(policy, block_inside_a_loop)
+{
+    bench_add(&b, "in x f32[2,8]\nin n i64[]\nparam yes bool[]\nparam block.a.weight f32[8,8]\nparam "
+                  "block.b.weight f32[8,8]\n"
+                  "param block.c.weight f32[8,8]\nL: y = Loop(n,yes,x)\n"
+                  "body body\nin i i64[]\nin c bool[]\nin s f32[2,8]\nco = Identity(c)\nt1 = "
+                  "Transpose(block.a.weight)\nt2 = Transpose(block.b.weight)\n"
+                  "t3 = Transpose(block.c.weight)\nS: q = MatMul(s,t1)\nT: r = MatMul(q,t2)\nU: t = "
+                  "MatMul(r,t3)\nout co\nout t\nend\nout y");
+    bench_blocks(&b, "block");
+    assert_planned(&b);
+    assert_text(bench_columns(&b, "br"), "block#0 odd:1\nblock#0 even:2\nblock#0 odd:3\n");
+    cr_assert_eq(b.p.n_varies, 0);
+}
+
+#define INNER(trips, inside)                                                                                 \
+    trips "\nK: t = Loop(n2,yes,s)\nbody body\nin i2 i64[]\nin c2 bool[]\nin s2 f32[2,8]\nco2 = "            \
+          "Identity(c2)\n" inside "out co2\nout t2\nend\n"
+
+/* A loop in a loop: 3 times 2 rows. */
+Test(policy, nested_loops)
+{
+    bench_add(&b, LOOP("param n i64[]{3}", INNER("param n2 i64[]{2}", "S: t2 = MatMul(s2,w)\n"), AFTER));
+    b.o.whole = true;
+    assert_planned(&b);
+    assert_text(bench_columns(&b, "r"), "odd:1\neven:2\nodd:3\neven:4\nodd:5\neven:6\nodd:7\neven:8\n");
+}
+
+/* The outer one runs nobody knows how often; the inner one counts 3 each time, or 100. */
+Test(policy, nested_loops_unknown_outside)
+{
+    bench_add(&b, LOOP("in n i64[]", INNER("param n2 i64[]{3}", "S: t2 = MatMul(s2,w)\n"), AFTER));
+    b.o.whole = true;
+    assert_refused(&b, IR_EPOLICY, "the body of 'L' counts 3 mms an iteration");
+}
+
+Test(policy, nested_loops_that_are_even)
+{
+    bench_add(&b, LOOP("in n i64[]", INNER("param n2 i64[]{100}", "S: t2 = MatMul(s2,w)\n"), AFTER));
+    b.o.whole = true;
+    assert_planned(&b);
+    assert_text(bench_columns(&b, "p"), "save\nrecompute\nrecompute\n");
+    cr_assert_gt(b.p.n_varies, 0, "the inner one's iterations differ");
+}
+
+/* A branch in a loop: one of the two runs each time, so the body is odd. */
+Test(policy, branch_in_a_loop)
+{
+    bench_add(&b, LOOP("in n i64[]",
+                       "m = ReduceMax(s) keepdims=0\nk = Cast(m) to=9\nI: t = If(k)\nbody then_branch\nT: p "
+                       "= MatMul(s,w)\nout p\nend\n"
+                       "body else_branch\nE: q = MatMul(s,w)\nout q\nend\n",
+                       AFTER));
+    b.o.whole = true;
+    assert_refused(&b, IR_EPOLICY, "counts 1 mm an iteration and its trip count is not known");
+}
+
+/* ... and even with another mm beside it. */
+Test(policy, branch_in_an_even_loop)
+{
+    bench_add(&b, LOOP("in n i64[]",
+                       "m = ReduceMax(s) keepdims=0\nk = Cast(m) to=9\nI: v = If(k)\nbody then_branch\nT: p "
+                       "= MatMul(s,w)\nout p\nend\n"
+                       "body else_branch\nE: q = MatMul(s,w)\nout q\nend\nU: t = MatMul(v,w)\n",
+                       AFTER));
+    b.o.whole = true;
+    assert_planned(&b);
+    assert_text(bench_columns(&b, "p"), "save\nrecompute\nrecompute\nsave\nrecompute\n");
+}
+
+/* ... and known iterations are calls, too: the count starts anew with each. */
+Test(policy, block_inside_a_known_loop)
+{
+    bench_add(
+        &b,
+        "in x f32[2,8]\nparam n i64[]{2}\nparam yes bool[]\nparam block.a.weight f32[8,8]\nparam w f32[8,8]\n"
+        "L: y = Loop(n,yes,x)\nbody body\nin i i64[]\nin c bool[]\nin s f32[2,8]\nco = Identity(c)\nt1 = "
+        "Transpose(block.a.weight)\n"
+        "S: t = MatMul(s,t1)\nout co\nout t\nend\n/Relu: r = Relu(y)\n/head/MatMul: z = MatMul(r,w)\nout z");
+    bench_blocks(&b, "block");
+    assert_planned(&b);
+    assert_text(bench_columns(&b, "br"), "block#0 odd:1\nblock#0 odd:1\n- outside\n");
+    cr_assert_eq(b.p.n_varies, 0);
+}
+
+/* A loop in a branch counts as often as it runs: 2 against 0, and the other branch starts where the first
+ * did. */
+Test(policy, loop_in_a_branch)
+{
+    bench_add(&b, BRANCHES("param n i64[]{2}\nparam yes bool[]\nL: l = Loop(n,yes,a)\nbody body\nin i "
+                           "i64[]\nin c bool[]\nin s f32[2,8]\nco = Identity(c)\n"
+                           "S: t = MatMul(s,w)\nout co\nout t\nend\nout l\n",
+                           "e = Relu(a)\nE: f = MatMul(e,w)\nF: g = MatMul(f,w)\nout g\n",
+                           "B: z = MatMul(r,w)\nout z"));
+    b.o.whole = true;
+    assert_planned(&b);
+    assert_text(bench_columns(&b, "p"), "save\nrecompute\nsave\nrecompute\nsave\nrecompute\n");
+}
+
+/* Scan runs as often as its input is long. */
+Test(policy, scan)
+{
+    bench_add(&b, "in x f32[5,2,8]\nin h f32[2,8]\nparam w f32[8,8]\nA: a = MatMul(h,w)\nL: y,ys = Scan(a,x) "
+                  "num_scan_inputs=1\n"
+                  "body body\nin s f32[2,8]\nin e f32[2,8]\nS: q = MatMul(s,w)\nT: r = MatMul(q,w)\nu = "
+                  "Relu(r)\nout r\nout u\nend\n"
+                  "B: z = MatMul(y,w)\nout z\nout ys");
+    b.o.whole = true;
+    assert_planned(&b);
+    assert_text(bench_columns(&b, "np"),
+                "A save\n/1:Scan/body|S recompute\n/1:Scan/body|T save\nB recompute\n");
+}
+
+Test(policy, scan_odd)
+{
+    bench_add(&b,
+              "in x f32[?,2,8]\nin h f32[2,8]\nparam w f32[8,8]\nL: y,ys = Scan(h,x) num_scan_inputs=1\n"
+              "body body\nin s f32[2,8]\nin e f32[2,8]\nS: q = MatMul(s,w)\nu = Relu(q)\nout q\nout u\nend\n"
+              "B: z = MatMul(y,w)\nout z\nout ys");
+    b.o.whole = true;
+    assert_refused(&b, IR_EPOLICY, "the body of 'L' counts 1 mm an iteration");
+}
+
+/* Many rows in one body are gone through in a time that grows with their number, not with its square. */
+Test(policy, large_bodies, .timeout = 20)
+{
+    bench_add(&b, "in x f32[2,8]\nparam n i64[]{3}\nparam yes bool[]\nparam w f32[8,8]\nA: a = "
+                  "MatMul(x,w)\nL: y = Loop(n,yes,a)\nbody body\n"
+                  "in i i64[]\nin c bool[]\nin s0 f32[2,8]\nco = Identity(c)");
+    for (int i = 0; i < 60000; i++)
+        bench_add(&b, "s%d = MatMul(s%d,w)", i + 1, i);
+    bench_add(&b, "out co\nout s60000\nend\n" AFTER);
+    b.o.whole = true;
+    assert_planned(&b);
+    cr_assert_eq(b.p.n_rows, 180002);
+    cr_assert_eq(b.p.rows[180001].policy, POLICY_RECOMPUTE);
+}
+
+/* ---- functions ---- */
+
+#define LINEAR_FN "function local::Linear(p,v) -> (r)\nt = Transpose(v)\nF: r = MatMul(p,t)\nend"
+
+Test(policy, calls_that_agree)
+{
+    struct annots out;
+    bench_add(&b, "in x f32[2,8]\nparam a.weight f32[8,8]\nparam c.weight f32[8,8]\nparam w f32[8,8]\n"
+                  "y = local::Linear(x,a.weight)\nM: q = MatMul(y,w)\nz = local::Linear(q,c.weight)\nout "
+                  "z\n" LINEAR_FN);
+    b.o.whole = true;
+    assert_reasons("fn:local:Linear|F odd:1\nM even:2\nfn:local:Linear|F odd:3\n");
+    assert_text(bench_columns(&b, "f"), "a\n-\nc\n");
+    cr_assert_eq(b.p.n_varies, 0);
+    cr_assert_eq(plan_annotate(&out, &b.p, &b.m, CARRIER_METADATA, &b.d), 0);
+}
+
+Test(policy, calls_that_disagree)
+{
+    struct annots out;
+    bench_add(
+        &b, "in x f32[2,8]\nparam a.weight f32[8,8]\nparam c.weight f32[8,8]\ny = local::Linear(x,a.weight)\n"
+            "z = local::Linear(y,c.weight)\nout z\n" LINEAR_FN);
+    b.o.whole = true;
+    assert_reasons("fn:local:Linear|F odd:1\nfn:local:Linear|F even:2\n");
+    cr_assert_eq(b.p.n_varies, 1);
+    cr_assert(b.p.rows[0].varies && b.p.rows[1].varies);
+    assert_says(&b, DIAG_WARNING, "the calls for 'a' (save) and 'c' (recompute) decide differently");
+    cr_assert_eq(plan_annotate(&out, &b.p, &b.m, CARRIER_METADATA, &b.d), IR_EPOLICY);
+    assert_says(&b, DIAG_ERROR, "one node cannot carry both");
+}
+
+/* ... also when only one of them lies in a block. */
+Test(policy, calls_inside_and_outside)
+{
+    bench_add(&b, "in x f32[2,8]\nparam layers.0.a.p.weight f32[8,8]\nparam layers.0.b.q.weight "
+                  "f32[8,8]\nparam head.weight f32[8,8]\n"
+                  "y = local::Linear(x,layers.0.a.p.weight)\nM: z = local::Linear(y,layers.0.b.q.weight)\nq "
+                  "= local::Linear(z,head.weight)\nout q\n" LINEAR_FN);
+    bench_blocks(&b, "layers.0");
+    assert_planned(&b);
+    assert_text(bench_columns(&b, "fbr"),
+                "layers.0.a.p layers.0#0 odd:1\nlayers.0.b.q layers.0#0 even:2\nhead - outside\n");
+    cr_assert_gt(b.p.n_varies, 0);
+}
+
+Test(policy, recursion_is_refused)
+{
+    bench_add(&b, "in x f32[2,8]\ny = local::F(x)\nout y\nfunction local::F(p) -> (r)\nr = local::F(p)\nend");
+    assert_refused(&b, IR_EINPUT, "calls itself");
+}
