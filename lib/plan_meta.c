@@ -351,21 +351,75 @@ static bool open_entry(struct entry *e, struct plan_meta *pm, const struct ir_mo
     return ok;
 }
 
-/* Would what is put back be an entry of ours again? Stripping must leave an untagged model. */
-static bool brings_back_a_plan(struct entry *outer)
+/* Stripping must leave an untagged model: a plan that would put back a plan of ours is none itself (so one
+ * that would put back such a one is). How many plans can stand in each other: each is written in hexadecimal,
+ * twice as long, in the next. */
+#define NESTED_MAX 64
+
+struct nest {
+    struct plan_meta pm[NESTED_MAX];
+    uint32_t next[NESTED_MAX]; /* field of each that is looked at next */
+    uint32_t n;
+};
+
+/* The next field of the innermost plan that is an entry of the model, or NULL. */
+static const struct onnx_field *next_entry(struct nest *x)
+{
+    const struct onnx_undo *u = &x->pm[x->n - 1].undo;
+    while (x->next[x->n - 1] < u->n_fields) {
+        const struct onnx_field *f = &u->fields[x->next[x->n - 1]++];
+        if (f->node == ANNOT_MODEL)
+            return f;
+    }
+    return NULL;
+}
+
+static void leave(struct nest *x)
+{
+    plan_meta_free(&x->pm[--x->n]);
+}
+
+/* Looks into the plans that `outer` would put back, and those that they would. */
+static bool brings_back_a_plan(struct entry *outer, struct nest *x)
 {
     const struct onnx_undo *u = &outer->pm->undo;
-    bool found = false;
-    for (uint32_t i = 0; i < u->n_fields && !found; i++) {
-        struct plan_meta pm;
+    x->n = 0;
+    for (uint32_t i = 0; i < u->n_fields || x->n;) {
+        const struct onnx_field *f = x->n ? next_entry(x) : &u->fields[i++];
         struct entry e;
-        if (u->fields[i].node != ANNOT_MODEL)
+        if (!f) { /* a plan that puts back none: what would put it back is none */
+            leave(x);
+            if (x->n == 0)
+                return true;
+            leave(x);
             continue;
-        found = open_entry(&e, &pm, outer->m, onnx_entry_value(u->fields[i].bytes)) || e.newer;
+        }
+        if (f->node != ANNOT_MODEL || x->n == NESTED_MAX)
+            continue;
+        bool ok = open_entry(&e, &x->pm[x->n], outer->m, onnx_entry_value(f->bytes));
         outer->no_memory |= e.no_memory;
-        plan_meta_free(&pm);
+        x->next[x->n++] = 0;
+        if (!ok)
+            leave(x);
+        if (e.newer && x->n == 0)
+            return true;
+        if (e.newer)
+            leave(x);
     }
-    return found;
+    return false;
+}
+
+/* The same, with room for it. */
+static bool is_final(struct entry *e)
+{
+    struct nest *x = e->pm->undo.n_fields ? calloc(1, sizeof *x) : NULL;
+    if (e->pm->undo.n_fields && !x)
+        return no_memory(e);
+    bool ok = !x || !brings_back_a_plan(e, x) || bad(e, "it would bring back another plan");
+    while (x && x->n)
+        leave(x);
+    free(x);
+    return ok;
 }
 
 int plan_meta_read(struct plan_meta *out, struct ir_model *m, struct diag *d)
@@ -379,9 +433,7 @@ int plan_meta_read(struct plan_meta *out, struct ir_model *m, struct diag *d)
         struct entry e;
         if (!str_is(x->key, PLAN_META_KEY))
             continue;
-        bool ok = open_entry(&e, &pm, m, x->value);
-        if (ok && brings_back_a_plan(&e))
-            ok = bad(&e, "it would bring back another plan");
+        bool ok = open_entry(&e, &pm, m, x->value) && is_final(&e);
         if (!ok)
             plan_meta_free(&pm);
         if (e.no_memory)

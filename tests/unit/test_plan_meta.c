@@ -310,23 +310,73 @@ Test(plan_meta, two_of_them_cannot_be_told_apart)
     model_close(&x);
 }
 
-/* Stripping must not leave a tagged model. */
-Test(plan_meta, a_plan_may_not_bring_back_a_plan)
+/* A plan that would put back entries of sac.plan with these values. */
+static char *plan_around(const char *const *values, size_t n)
 {
-    struct pb entry = {0};
-    char plan[1024], hex[600] = "";
+    struct pb plan = {0};
+    pb_raw(&plan, HEAD ",\"keys\":[],\"nodes\":\"\",\"of\":3,\"fields\":[",
+           sizeof(HEAD ",\"keys\":[],\"nodes\":\"\",\"of\":3,\"fields\":[") - 1);
+    for (size_t i = 0; i < n; i++) {
+        struct pb entry = {0};
+        char text[32];
+        pb_entry(&entry, 14, "sac.plan", values[i]);
+        snprintf(text, sizeof text, "%s\"model/%zu/", i ? "," : "", i);
+        pb_raw(&plan, text, strlen(text));
+        for (size_t k = 0; k < entry.n; k++) {
+            snprintf(text, sizeof text, "%02x", entry.b[k]);
+            pb_raw(&plan, text, 2);
+        }
+        pb_raw(&plan, "\"", 1);
+        pb_free(&entry);
+    }
+    pb_raw(&plan, "]}", 3);
+    return (char *)plan.b;
+}
+
+/* Stripping must not leave a tagged model: a plan that would put back a plan is none, so one that would put
+ * back such a one is a plan again. */
+Test(plan_meta, plans_around_plans)
+{
     struct plan_meta pm;
     struct model x;
-    pb_entry(&entry, 14, "sac.plan", plain);
-    for (size_t i = 0; i < entry.n; i++)
-        snprintf(hex + 2 * i, 3, "%02x", entry.b[i]);
-    snprintf(plan, sizeof plan, HEAD ",\"keys\":[],\"nodes\":\"\",\"of\":3,\"fields\":[\"model/0/%s\"]}",
-             hex);
-    cr_assert_eq(read_one(&pm, &x, 3, plan), 0);
-    cr_assert_not_null(strstr(x.d.items[0].message, "it would bring back another plan"));
+    char *levels[6];
+    const char *inner = plain;
+    for (int i = 0; i < 6; i++) {
+        levels[i] = plan_around(&inner, 1);
+        inner = levels[i];
+        cr_assert_eq(read_one(&pm, &x, 3, levels[i]), i % 2, "level %d", i);
+        if (i % 2 == 0)
+            cr_assert_not_null(strstr(x.d.items[0].message, "it would bring back another plan"));
+        plan_meta_free(&pm);
+        model_close(&x);
+    }
+    static const char newer[] = "{\"version\":2,\"carrier\":\"x\"}";
+    const struct {
+        const char *values[3];
+        int plan;
+    } cases[] = {{{"theirs", "", "{}"}, 1},         {{"theirs", plain, "{}"}, 0},
+                 {{levels[0], levels[2], "x"}, 1},  {{levels[0], levels[1], "x"}, 0},
+                 {{"x", levels[2], plain}, 0},      {{newer, "x", "x"}, 0},
+                 {{levels[0], levels[2], plain}, 0}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char *plan = plan_around(cases[i].values, 3);
+        cr_assert_eq(read_one(&pm, &x, 3, plan), cases[i].plan, "case %zu", i);
+        plan_meta_free(&pm);
+        model_close(&x);
+        free(plan);
+    }
+    /* What puts back a newer one is none, so what puts that back is one. */
+    inner = newer;
+    char *around_newer = plan_around(&inner, 1);
+    inner = around_newer;
+    char *twice = plan_around(&inner, 1);
+    cr_assert_eq(read_one(&pm, &x, 3, twice), 1);
     plan_meta_free(&pm);
     model_close(&x);
-    pb_free(&entry);
+    free(around_newer);
+    free(twice);
+    for (int i = 0; i < 6; i++)
+        free(levels[i]);
 }
 
 /* JSON that would take many times its size in memory. */
