@@ -38,4 +38,8 @@ bool aten_hides(const struct ir_model *m, uint32_t node);
  * parameter that is trained. */
 bool aten_misleads(const struct ir_model *m, uint32_t node);
 
+/* Warns of what a .pt2 holds that is not decided as it trains: misleading and hiding nodes (by name), further
+ * programs. */
+void aten_warn(const struct ir_model *m, struct diag *d);
+
 #endif

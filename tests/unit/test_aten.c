@@ -311,3 +311,29 @@ Test(aten, a_decomposed_program_misleads_where_training_folds)
         cr_expect_not(aten_misleads(&o.m, node));
     close_model(&o);
 }
+
+static void expect_warning(const char *path, const char *want)
+{
+    struct opened o;
+    open_bytes(&o, read_file(path));
+    cr_assert_eq(o.rc, 0);
+    aten_warn(&o.m, &o.d);
+    cr_expect_eq(o.d.n, want ? 1 : 0, "%s: %zu messages", path, o.d.n);
+    if (want && o.d.n) {
+        cr_expect_eq(o.d.items[0].level, DIAG_WARNING);
+        cr_expect_str_eq(o.d.items[0].message, want);
+    }
+    close_model(&o);
+}
+
+Test(aten, warnings_name_the_nodes)
+{
+    expect_warning("tests/pt2/decomposed.pt2", "the program was decomposed and traced without gradients, "
+                                               "which is not what trains: 6 nodes ('bmm', 'bmm_2', "
+                                               "'bmm_3', 'bmm_4', 'bmm_6', 'bmm_7') would be mm in training; "
+                                               "export it with torch.export.export alone");
+    expect_warning("tests/pt2/programs.pt2",
+                   "the archive holds 2 programs: only the first, 'prefill', is decided, not 'decode'");
+    expect_warning("tests/pt2/cond.pt2", NULL);
+    expect_warning("tests/cases/layout/model.pt2", NULL);
+}
