@@ -181,15 +181,15 @@ static void hash_full(struct fingerprints *f, const struct ir_model *m, const ui
     }
 }
 
-static void hash_near(struct fingerprints *f, const struct ir_model *m, const uint64_t *self,
+static void hash_near(uint64_t *near, int depth, const struct ir_model *m, const uint64_t *self,
                       uint64_t *of_value)
 {
-    memcpy(f->near, self, (size_t)m->n_nodes * sizeof *self);
-    for (int depth = 1; depth < FINGERPRINT_DEPTH; depth++) {
+    memcpy(near, self, (size_t)m->n_nodes * sizeof *self);
+    for (int d = 1; d < depth; d++) {
         for (uint32_t i = 0; i < m->n_nodes; i++)
-            set_outputs(m, i, f->near[i], of_value);
+            set_outputs(m, i, near[i], of_value);
         for (uint32_t i = 0; i < m->n_nodes; i++)
-            f->near[i] = hash_operands(m, i, self[i], of_value);
+            near[i] = hash_operands(m, i, self[i], of_value);
     }
 }
 
@@ -200,7 +200,8 @@ static void hash_all(struct fingerprints *f, const struct ir_model *m, uint64_t 
     for (uint32_t v = 0; v < m->n_values; v++)
         of_value[v] = hash_source(m, v);
     hash_full(f, m, self, of_value);
-    hash_near(f, m, self, of_value);
+    hash_near(f->near, FINGERPRINT_NEAR, m, self, of_value);
+    hash_near(f->nearest, FINGERPRINT_NEAREST, m, self, of_value);
 }
 
 int fingerprints_make(struct fingerprints *f, struct ir_model *m)
@@ -212,7 +213,8 @@ int fingerprints_make(struct fingerprints *f, struct ir_model *m)
 
     f->full = malloc(n * sizeof *f->full);
     f->near = malloc(n * sizeof *f->near);
-    if (self && of_value && f->full && f->near) {
+    f->nearest = malloc(n * sizeof *f->nearest);
+    if (self && of_value && f->full && f->near && f->nearest) {
         hash_all(f, m, self, of_value);
         e = 0;
     }
@@ -225,5 +227,6 @@ void fingerprints_free(struct fingerprints *f)
 {
     free(f->full);
     free(f->near);
+    free(f->nearest);
     *f = (struct fingerprints){0};
 }

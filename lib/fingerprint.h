@@ -8,12 +8,15 @@
 
 #include "ir/ir.h"
 
-#define FINGERPRINT_DATA  256
-#define FINGERPRINT_DEPTH 4 /* nodes that a near fingerprint looks at, one behind the other */
+#define FINGERPRINT_DATA    256
+/* Nodes that a partial fingerprint looks at, one behind the other, itself included. */
+#define FINGERPRINT_NEAR    4
+#define FINGERPRINT_NEAREST 2
 
 struct fingerprints {
     uint64_t *full; /* per node: all that it computes from, back to the inputs */
     uint64_t *near; /* per node: the last few nodes that it computes from */
+    uint64_t *nearest;
 };
 
 /* 0 or IR_EMEM (not reported). To be freed in each case. */

@@ -194,11 +194,9 @@ static int align_from(struct pairer *x, uint32_t i, uint32_t j)
 static int match_places(struct pairer *x)
 {
     const struct pairing *p = x->p;
-    bool crowded = false;
-    int e = align_from(x, 0, 0);
-
     x->by = SACTAG_BY_PLACE;
-    crowded |= e == 1;
+    int e = align_from(x, 0, 0);
+    bool crowded = e == 1;
     for (uint32_t i = 0; e >= 0 && i + 1 < p->n_a; i++) {
         if (open_a(x, i) || !open_a(x, i + 1))
             continue;
@@ -212,7 +210,6 @@ static int match_places(struct pairer *x)
 
 static int match_by_place(struct pairer *x, uint64_t (*key)(const struct sactag_row *))
 {
-    x->by = SACTAG_BY_PLACE;
     set_keys(x, key);
     return match_places(x);
 }
@@ -302,7 +299,10 @@ static int match_structure(struct pairer *x)
     if (e)
         return e;
     set_prints(x, x->prints_a.near, x->prints_b.near);
-    x->by = SACTAG_BY_PLACE;
+    e = match_places(x);
+    if (e)
+        return e;
+    set_prints(x, x->prints_a.nearest, x->prints_b.nearest);
     return match_places(x);
 }
 
