@@ -22,8 +22,7 @@ static bool gradient_node(const struct ir_model *m, const struct ir_node *n, con
     return false;
 }
 
-/* Any sign of backward at all? Ops and the ends of output names tell; else the search through all names below
- * is not worth its time. */
+/* Any sign of backward at all? Else the walk below is not worth its time. */
 static bool holds_backward(const struct state *s)
 {
     const struct ir_model *m = s->m;
@@ -32,6 +31,9 @@ static bool holds_backward(const struct state *s)
             return true;
     for (uint32_t v = 0; v < m->n_values; v++)
         if (str_ends(ir_value_name(m, v), STR_LIT("_grad")))
+            return true;
+    for (uint32_t i = 0; i < m->n_nodes; i++)
+        if (str_find(m->nodes[i].name, STR_LIT("rad/")) >= 0)
             return true;
     return false;
 }
