@@ -10,8 +10,8 @@ struct side {
     const char *kind;
 };
 
-/* Does a model carry tags, even when sac.plan is lost? */
-static int has_tags(struct side *s, const struct options *o, bool *tags)
+/* Does a model carry tags? `lost`: but no sac.plan. */
+static int has_tags(struct side *s, const struct options *o, bool *tags, bool *lost)
 {
     struct sactag_info info;
     sactag_plan *read = NULL;
@@ -19,6 +19,7 @@ static int has_tags(struct side *s, const struct options *o, bool *tags)
 
     sactag_get_info(s->in.m, &info);
     *tags = info.tagged;
+    *lost = !info.tagged;
     if (!info.tagged) {
         e = input_done(&s->in, o, sactag_read_tags(&read, s->in.m, s->in.d));
         *tags = !e && sactag_plan_count(read) > 0;
@@ -38,8 +39,8 @@ static int decide(struct side *s, const struct side *other, const struct options
 {
     struct sactag_options policy = o->policy;
     struct progress progress;
-    bool tags;
-    int e = has_tags(s, o, &tags), status;
+    bool tags, lost;
+    int e = has_tags(s, o, &tags, &lost), status;
 
     if (e)
         return e;
@@ -47,7 +48,7 @@ static int decide(struct side *s, const struct side *other, const struct options
         policy = o->policy;
     progress_begin(&progress, &o->voice, "deciding", s->in.name);
     if (tags)
-        status = sactag_decide_tagged(&s->plan, s->in.m, any_policy(o) ? &policy : NULL, s->in.d);
+        status = sactag_decide_tagged(&s->plan, s->in.m, lost ? &policy : NULL, s->in.d);
     else
         status = sactag_decide(&s->plan, s->in.m, &policy, s->in.d);
     progress_end(&progress);

@@ -279,10 +279,13 @@ static int take_write(struct options *o, enum option_id id, const char *value, c
 static int take_context(struct options *o, const char *where, const char *value)
 {
     uint64_t number = 0;
-    int e = strcmp(value, "0") == 0 ? 0 : take_number(o, where, value, UINT32_MAX / 4, false, &number);
 
-    o->context = (uint32_t)number;
-    return e;
+    if (strspn(value, "0123456789") != strlen(value) || !*value)
+        return message_error(2, &o->voice, NULL, "%s: expected a number but found '%s'", where, value);
+    for (const char *s = value; *s && number < UINT32_MAX / 16; s++)
+        number = number * 10 + (uint64_t)(*s - '0');
+    o->context = (uint32_t)number; /* more than any block has, if that is cut */
+    return 0;
 }
 
 static int take_print(struct options *o, enum option_id id, const char *value, const char *where)

@@ -435,10 +435,10 @@ struct sactag_change_summary sactag_changes_summary(const sactag_changes *c);
 enum sactag_problem_kind {
     SACTAG_NOT_TAGGED,    /* the model carries no tags at all */
     SACTAG_GRAPH_CHANGED, /* it is not the graph that was tagged, or that is not known any more */
-    SACTAG_LOST,          /* an mm without its tag */
+    SACTAG_LOST,          /* an mm without its tag, or with one that means nothing */
     SACTAG_STALE,         /* a tag that is not what the policy says today */
     SACTAG_CONTRADICTING, /* a tag that contradicts its own reason */
-    SACTAG_UNKNOWN        /* a tag on a node that is no mm, or with a policy that is none */
+    SACTAG_UNKNOWN        /* a tag on a node that is no mm in a block */
 };
 
 struct sactag_problem {

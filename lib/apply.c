@@ -124,7 +124,7 @@ static void tell_unplaced(const struct placer *x)
             by_place += p->by[p->b_of_a[i]] == SACTAG_BY_PLACE;
     }
     for (uint32_t j = 0; j < p->n_b; j++)
-        if (p->a_of_b[j] == IR_NONE)
+        if (p->a_of_b[j] == IR_NONE && p->b[j].block.n)
             diag_warn(x->d, "'%.*s' has no row in the plan: decided by the plan's options (%s)",
                       STR_ARG(name_of(&p->b[j])), sactag_policy_name(p->b[j].policy));
     diag_note(x->d,

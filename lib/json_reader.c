@@ -109,7 +109,7 @@ int json_read_text(struct json_reader *r, const char *where, uint32_t token, boo
     if (!copy)
         return no_memory(r);
     if (!str_unescape(copy, &out->n, text))
-        return json_expected(r, where, "\\t, \\n, \\\\ or \\xHH after a backslash", token);
+        return json_expected(r, where, "t, n, xHH or a backslash after each backslash", token);
     out->s = copy;
     return 0;
 }

@@ -81,7 +81,7 @@ static int read_cell(struct tsv *t, struct sactag_row *r, enum plan_column c)
         if (!copy)
             return diag_error(t->d, IR_EMEM, "out of memory");
         if (!str_unescape(copy, &text.n, cell))
-            return bad(t, "expected one of the escapes \\t \\n \\\\ \\xHH",
+            return bad(t, "expected t, n, xHH or a backslash after each backslash",
                        str_sub(cell, text.n, cell.n - text.n));
         text.s = copy;
     }

@@ -310,7 +310,7 @@ Test(plan_json, broken_rows)
     refused_with("\"index\": 3", "\"index\": null", "line 5, column 11", "expected a number but found null");
     refused_with("\"node\": \"n\"", "\"node\": [\"n\"]", "line 5, column 37",
                  "rows[0].node: expected a string or null but found an array");
-    refused_with("\"node\": \"n\"", "\"node\": \"\\\\y\"", "line 5, column 37", "after a backslash");
+    refused_with("\"node\": \"n\"", "\"node\": \"\\\\y\"", "line 5, column 37", "after each backslash");
     refused_with("\"op\": \"MatMul\"", "\"op\": null", "line 5, column",
                  "rows[0].op: expected a string but found null");
     refused_with("\"op\": \"MatMul\"", "\"op\": \"\"", "line 5, column", "expected an operator");
@@ -397,7 +397,7 @@ Test(plan_json, broken_tsv)
          "policy: expected save, recompute or none but found 'SAVE'"},
         {"\tsave\todd:1", "\tsave", "line 2, column", "expected a cell for reason"},
         {"\tn\t", "\t\t", "line 2, column 5", "expected a cell for node"},
-        {"\tn\t", "\t\\q\t", "line 2, column 5", "expected one of the escapes"},
+        {"\tn\t", "\t\\q\t", "line 2, column 5", "after each backslash"},
         {"\t0\t", "\t-\t", "line 2, column 1", "call: expected a number, as there is a block"},
     };
     char text[1024];

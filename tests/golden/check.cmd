@@ -1,0 +1,14 @@
+toy=cases/toy/model_train.onnx
+sactag tag $toy --fqn output -o tagged.onnx -q
+sactag check tagged.onnx
+sactag check tagged.onnx --fqn output
+sactag check tagged.onnx --fqn moe.router.gate || echo "exit $?"
+sactag check tagged.onnx --fqn moe.router.gate --format tsv || echo "exit $?"
+sactag check tagged.onnx --fqn moe.router.gate --format json || echo "exit $?"
+sactag check tagged.onnx --fqn moe.router.gate -q || echo "quietly $?"
+sactag check $toy || echo "exit $?"
+sactag check tagged.onnx --fqn attention || echo "exit $?"
+sactag check < /dev/null || echo "exit $?"
+sactag check - < tagged.onnx
+# A later tool loses one tag, moves another to a node that is no matmul, and drops the model's entry.
+sactag check in.onnx --blocks 'layers.*' || echo "exit $?"
