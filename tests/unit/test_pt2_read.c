@@ -113,32 +113,36 @@ Test(pt2_read, metadata_on_demand)
 
 Test(pt2_read, arguments_on_demand)
 {
+    static const char *const args[][2] = {
+        {"i", "{\"as_int\": -3}"},
+        {"s", "{\"as_string\": \"a\\\"b\"}"},
+        {"f", "{\"as_float\": 0.5}"},
+        {"inf", "{\"as_float\": \"-Infinity\"}"},
+        {"t", "{\"as_bool\": true}"},
+        {"l", "{\"as_ints\": [1, -2]}"},
+        {"m", "{\"as_sym_ints\": [{\"as_int\": 4}, {\"as_int\": 5}]}"},
+        {"n", "{\"as_sym_ints\": [{\"as_int\": 4}, {\"as_name\": \"z\"}]}"},
+        {"none", "{\"as_none\": true}"},
+        {"d", "{\"as_scalar_type\": 13}"},
+        {"dev", "{\"as_device\": {\"type\": \"cuda\", \"index\": 1}}"},
+        {"", "{\"as_sym_int\": {\"as_name\": \"z\"}}"},
+    };
+    struct pb list = {0}, program = {0};
+    for (size_t i = 0; i < sizeof args / sizeof *args; i++) {
+        char arg[128];
+        int n = snprintf(arg, sizeof arg, "%s{\"name\": \"%s\", \"arg\": %s}", i ? ", " : "", args[i][0],
+                         args[i][1]);
+        pb_raw(&list, arg, (size_t)n);
+    }
+    pb_raw(&list, "", 1);
+    program.b = malloc(4096);
+    snprintf((char *)program.b, 4096,
+             PROGRAM(GRAPH("", "", NODE("torch.ops.x.y.default", "%s", "", ""), ""), "", "", ""),
+             (char *)list.b);
     struct opened o;
-    open_text(
-        &o,
-        PROGRAM(GRAPH("", "",
-                      NODE("torch.ops.x.y.default",
-                           ARG("i", INT(-3)) ", " ARG("s", "{\"as_string\": \"a\\\"b\"}") ", " ARG(
-                               "f",
-                               "{\"as_"
-                               "float\":"
-                               " 0.5}") ", " ARG("inf",
-                                                 "{\"as_float\": \"-Infinity\"}") ", " ARG("t",
-                                                                                           "{\"as_bool\": "
-                                                                                           "true}") ", " ARG("l",
-                                                                                                             "{\"as_ints\": [1, -2]}") ", " ARG("m", "{\"as_sym_ints\": [{\"as_int\": 4}, "
-                                                                                                                                                     "{\"as_int\": 5}]}") ", " ARG("n", "{\"as_sym_"
-                                                                                                                                                                                        "ints\": "
-                                                                                                                                                                                        "[{\"as_int\": "
-                                                                                                                                                                                        "4}, "
-                                                                                                                                                                                        "{\"as_name\": "
-                                                                                                                                                                                        "\"z\"}]}") ","
-                                                                                                                                                                                                    " " ARG("none", "{\"as_none\": true}") ", " ARG("d", "{\"as_scalar_type\": 13}") ", " ARG("dev", "{\"as_device\": {\"type\": \"cuda\", \"index\": 1}}") ", " ARG(
-                                                                                                                                                                                                        "",
-                                                                                                                                                                                                        "{\"as_sym_int\": {\"as_name\": \"z\"}}"),
-                           "", ""),
-                      ""),
-                "", "", ""));
+    open_text(&o, (char *)program.b);
+    pb_free(&list);
+    pb_free(&program);
     cr_assert_eq(o.rc, 0, "%s", first_error(&o.d));
     struct ir_attr a;
     int (*attr)(struct ir_model *, uint32_t, const char *, struct ir_attr *) = o.m.source->attr;

@@ -227,8 +227,7 @@ Test(pt2_write, what_taking_out_would_not_give_back_is_remembered)
                  ", \"metadata\": {\"custom\": \"{\\\"sac.x\\\": 2}\"}"),
         a, 2,
         ONE_NODE("\"custom\": \"{" TAG "}\"",
-                 ", \"metadata\": {\"custom\": \"{" PLAN
-                 ", \\\"sac.undo\\\": "
+                 ", \"metadata\": {\"custom\": \"{" PLAN ", \\\"sac.undo\\\": "
                  "\\\"n0=7b5c227361632e706f6c6963795c223a20317d;m=7b5c227361632e785c223a20327d;\\\"}\"}"));
     /* ... at a node that gets no tag stays there */
     expect_text(ONE_NODE("\"custom\": \"{\\\"sac.policy\\\": 1}\"", ", \"metadata\": {}"), &a[1], 1,
