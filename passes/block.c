@@ -224,7 +224,7 @@ static int place_of(struct blocker *b, uint32_t step, const struct mm *mm, struc
         p->block = c->block[0];
         return 0;
     }
-    uint32_t direct = c->n > 1 || scope == 0 || mm ? block_of_operands(b, st) : IR_NONE;
+    uint32_t direct = c->n > 1 || scope == 0 || mm || c->hides ? block_of_operands(b, st) : IR_NONE;
     if (mm && direct == IR_NONE &&
         !mm->loose) /* a name made from an ambiguous scope is the first that fits */
         direct = block_of_fqn(b, mm->fqn);
@@ -234,6 +234,10 @@ static int place_of(struct blocker *b, uint32_t step, const struct mm *mm, struc
             if (c->block[i] == direct)
                 p->block = direct;
         return 0;
+    }
+    if (c->hides) {
+        p->block = direct;
+        return direct == IR_NONE ? 0 : intern_key(b, s->scopes[scope].raw, &p->key);
     }
     bool own_code = scope == 0 || s->scopes[scope].n_atoms == 0;
     if (direct != IR_NONE && own_code) {
@@ -423,27 +427,60 @@ static int split_repeats(struct blocker *b)
 
 /* ---- the result ---- */
 
+/* The weight of the first mm of a scope in a block; `mm`'s own when it is the first, or NULL when memory is
+ * exhausted. */
+static const struct use *first_weight(struct blocker *b, uint32_t scope, const struct mm *mm)
+{
+    char *key = arena_printf(&b->s->arena, "%u/%u", scope, mm->block);
+    uint32_t before = b->used.n, id = key ? names_intern(&b->used, str_of(key)) : NAME_NONE;
+    if (id == NAME_NONE || grow(&b->first_weight, &b->cap_used, (size_t)id + 1, sizeof *b->first_weight) != 0)
+        return NULL;
+    if (b->used.n > before)
+        b->first_weight[id] = mm->weight;
+    return &b->first_weight[id];
+}
+
+/* "/layers.0/proj_1" is layers.0.proj again, or that of another block of the same scope; but where this block
+ * has used "/layers.0/proj" for another weight, it is a module of its own. */
+static int settle_suffix(struct blocker *b, const struct mm *mm, const struct scope *sc, struct str *fqn)
+{
+    struct state *s = b->s;
+    struct str suffix = str_sub(sc->raw, atom_stem(sc->raw).n, sc->raw.n - atom_stem(sc->raw).n);
+    uint32_t stem = suffix.n ? names_find(&s->scope_index, atom_stem(sc->raw)) : NAME_NONE;
+    if (!first_weight(b, s->scope_of[mm->step], mm))
+        return IR_EMEM;
+    if (stem == NAME_NONE || str_ends(*fqn, suffix))
+        return 0;
+    const struct use *first = first_weight(b, stem, mm);
+    if (!first)
+        return IR_EMEM;
+    if (first->value == mm->weight.value && first->frame == mm->weight.frame)
+        return 0;
+    char *own = arena_printf(&s->arena, "%.*s%.*s", STR_ARG(*fqn), STR_ARG(suffix));
+    *fqn = own ? str_of(own) : *fqn;
+    return own ? 0 : IR_EMEM;
+}
+
 /* A scope that could be several blocks' modules was named after the first: now the block is known. */
 static int rename_mm(struct blocker *b, struct mm *mm)
 {
     struct state *s = b->s;
-    uint32_t scope = s->scope_of[mm->step];
-    struct scope *sc = &s->scopes[scope];
+    struct scope *sc = &s->scopes[s->scope_of[mm->step]];
     struct str block = b->blocks[mm->block];
-    if (sc->kind != SCOPE_NAME || sc->block == IR_NONE || fqn_inside(mm->scope_fqn, block) ||
-        str_eq(mm->scope_fqn, block))
+    bool inside = fqn_inside(mm->scope_fqn, block) || str_eq(mm->scope_fqn, block);
+    if (sc->kind != SCOPE_NAME || sc->block == IR_NONE || (inside && !mm->unsettled))
         return 0;
     bool certain;
     uint32_t same;
     struct str fqn = scope_resolve(s, sc, block, sc->depth + 1, 0, &certain, &same);
-    if (!fqn.s)
+    if (!fqn.s || settle_suffix(b, mm, sc, &fqn) != 0)
         return IR_EMEM;
     mm->scope_fqn = fqn;
-    if (mm->evidence != EV_SCOPE)
-        return 0;
-    mm->fqn = fqn;
-    mm->loose = !certain;
-    return mm->linear ? linear_mark(s, fqn, mm, EV_SCOPE, !certain) : 0;
+    if (mm->evidence == EV_SCOPE) {
+        mm->fqn = fqn;
+        mm->loose = !certain;
+    }
+    return mm->scope_linear ? linear_mark(s, fqn, mm, EV_SCOPE, !certain) : 0;
 }
 
 /* Numbers the calls of each block and the blocks by their first call. */
@@ -486,6 +523,12 @@ static int number_calls(struct blocker *b, uint32_t *new_id)
     return 0;
 }
 
+static bool says_nothing(const struct blocker *b, uint32_t step)
+{
+    uint32_t scope = b->s->scope_of[step];
+    return scope == 0 || b->of_scope[scope].hides;
+}
+
 /* A step that says nothing belongs where both its neighbours are. */
 static void fill_gaps(struct blocker *b)
 {
@@ -493,20 +536,26 @@ static void fill_gaps(struct blocker *b)
     uint32_t before = IR_NONE;
     for (uint32_t i = 0; i < s->walk.n_steps;) {
         uint32_t step = state_step(s, i);
-        if (b->run_of[step] != IR_NONE || s->scope_of[step] != 0) {
+        if (b->run_of[step] != IR_NONE || !says_nothing(b, step)) {
             before = b->run_of[step];
             i++;
             continue;
         }
         uint32_t end = i;
         while (end < s->walk.n_steps && b->run_of[state_step(s, end)] == IR_NONE &&
-               s->scope_of[state_step(s, end)] == 0)
+               says_nothing(b, state_step(s, end)))
             end++;
         uint32_t after = end < s->walk.n_steps ? b->run_of[state_step(s, end)] : IR_NONE;
         for (; i < end; i++)
             if (before == after)
                 b->run_of[state_step(s, i)] = before;
     }
+}
+
+/* The name of an ambiguous scope outside every block stays the first that fits. */
+static int mark_outside(struct state *s, const struct mm *mm)
+{
+    return mm->scope_linear && mm->unsettled ? linear_mark(s, mm->scope_fqn, mm, EV_SCOPE, true) : 0;
 }
 
 static int publish(struct blocker *b)
@@ -526,8 +575,10 @@ static int publish(struct blocker *b)
     for (; !rc && next_mm < s->n_mms; next_mm++) {
         struct mm *mm = &s->mms[next_mm];
         uint32_t run = b->run_of[mm->step];
-        if (s->block_of[mm->step] == IR_NONE)
+        if (s->block_of[mm->step] == IR_NONE) {
+            rc = mark_outside(s, mm);
             continue;
+        }
         mm->block = b->runs[run].block;
         rc = rename_mm(b, mm);
         mm->block = s->block_of[mm->step];
@@ -551,8 +602,11 @@ static int publish_whole(struct state *s)
         return IR_EMEM;
     p->blocks[0] = (struct plan_block){.fqn = STR_LIT("whole"), .calls = 1};
     p->n_blocks = 1;
-    for (uint32_t i = 0; i < s->n_mms; i++)
+    for (uint32_t i = 0; i < s->n_mms; i++) {
         s->mms[i].block = 0;
+        if (mark_outside(s, &s->mms[i]) != 0)
+            return IR_EMEM;
+    }
     diag_warn(s->d, "the whole graph is one block: one checkpoint region does not lower peak memory");
     return 0;
 }
@@ -594,6 +648,7 @@ int pass_block(struct state *s)
     names_init(&b.names);
     names_init(&b.keys);
     names_init(&b.paths);
+    names_init(&b.used);
     int rc = choose_blocks(&b);
     if (!rc)
         rc = b.n_blocks ? blocker_run(&b) : publish_whole(s);
@@ -607,6 +662,8 @@ int pass_block(struct state *s)
     free(b.run_of);
     free(b.key_of);
     free(b.runs);
+    free(b.first_weight);
+    names_free(&b.used);
     names_free(&b.index);
     names_free(&b.names);
     names_free(&b.keys);

@@ -11,6 +11,7 @@
 struct candidates {
     uint32_t block[CANDIDATES_MAX];
     uint32_t n;
+    bool hides;    /* STACK: a module of torch.nn that the exporter did not look into, with blocks inside */
     uint32_t path; /* NAME: id of the text up to and with the block's atom, without its suffix: equal for all
                       calls */
 };
@@ -46,6 +47,9 @@ struct blocker {
     struct run *runs;
     uint32_t n_runs;
     size_t cap_runs;
+    struct names used;        /* "scope/block": an ambiguous scope that was met in that block */
+    struct use *first_weight; /* ... and the weight of its first mm there */
+    size_t cap_used;
 };
 
 /* Fills blocks and index; says how they were chosen in the plan. None = the whole graph is one block.

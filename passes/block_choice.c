@@ -90,8 +90,8 @@ static int linear_fqns(struct blocker *b, struct str **list, uint32_t *n)
             rc = push_fqn(list, &cap, n, s->mms[i].fqn);
         if (sc->kind != SCOPE_NAME || sc->certain || !s->mms[i].linear || sc->n_atoms == 0)
             continue;
-        for (uint32_t nth = 1; !rc && nth < (same > CANDIDATES_MAX ? CANDIDATES_MAX : same) + (nth == 1);
-             nth++) {
+        for (uint32_t nth = sc->ambiguous ? 0 : 1;
+             !rc && nth < (same > CANDIDATES_MAX ? CANDIDATES_MAX : same) + (nth == 1); nth++) {
             bool certain;
             struct str fqn = scope_resolve(s, sc, STR_LIT(""), 0, nth, &certain, &same);
             if (nth < same)

@@ -52,6 +52,18 @@ static struct str path_text(const struct scope *sc, uint32_t depth, bool stem)
     return str_sub(sc->raw, 0, (size_t)(atom.s + atom.n - sc->raw.s));
 }
 
+/* Strict torch.export calls modules of torch.nn as they are (TransformerEncoder): nodes inside have its
+ * scope, and only the names of their parameters tell the layer. */
+static bool hides_blocks(const struct blocker *b, const struct scope *sc)
+{
+    if (sc->kind != SCOPE_STACK || !str_starts(sc->cls, STR_LIT("torch.nn.modules.")))
+        return false;
+    for (uint32_t i = 0; i < b->n_blocks; i++)
+        if (fqn_inside(b->blocks[i], sc->fqn))
+            return true;
+    return false;
+}
+
 static int candidates_of(struct blocker *b, struct scope *sc, struct candidates *c)
 {
     *c = (struct candidates){.path = IR_NONE};
@@ -60,6 +72,7 @@ static int candidates_of(struct blocker *b, struct scope *sc, struct candidates 
         if (id != IR_NONE)
             c->block[c->n++] = id;
         sc->block = id;
+        c->hides = id == IR_NONE && hides_blocks(b, sc);
         for (uint32_t j = 0; sc->fqns && id != IR_NONE && j < sc->n_atoms; j++)
             if (str_eq(sc->fqns[j], b->blocks[id]))
                 sc->depth = j;

@@ -131,12 +131,13 @@ static int modules_from_scopes(struct state *s)
         sc->fqn = scope_resolve(s, sc, STR_LIT(""), 0, 0, &sc->certain, &same);
         if (!sc->fqn.s)
             return IR_EMEM;
-        if (same > 1)
+        sc->ambiguous = same > 1;
+        if (sc->ambiguous)
             sc->certain = false;
     }
     for (uint32_t i = 1; i < s->n_scopes; i++) {
         struct scope *sc = &s->scopes[i];
-        if (sc->kind != SCOPE_NAME || sc->n_atoms == 0)
+        if (sc->kind != SCOPE_NAME || sc->n_atoms == 0 || sc->ambiguous)
             continue;
         bool known = modules_find(&s->modules, sc->fqn) != NAME_NONE;
         uint32_t id = modules_add(&s->modules, sc->fqn);

@@ -140,6 +140,20 @@ int linear_mark(struct state *s, struct str fqn, const struct mm *mm, enum evide
     return 0;
 }
 
+/* The module of the bias, if the scope may be that module's: both together name it for sure. */
+static int bias_in_scope(struct state *s, const struct mm *mm, const struct scope *sc, struct str *fqn)
+{
+    enum param_kind kind;
+    struct str owner;
+    *fqn = (struct str){0};
+    if (mm->bias.value == IR_NONE || !carries_name(s, mm->bias.value))
+        return 0;
+    int rc = fqn_of_param(&kind, &owner, ir_value_name(s->m, mm->bias.value), &s->arena);
+    if (!rc && kind == PARAM_BIAS && scope_fits(sc->atoms, sc->n_atoms, owner, true))
+        *fqn = owner;
+    return rc;
+}
+
 static int name_mm(struct namer *k, struct mm *mm)
 {
     struct state *s = k->s;
@@ -159,10 +173,18 @@ static int name_mm(struct namer *k, struct mm *mm)
         reparam || (kind == PARAM_WEIGHT && mm->transposed) || (kind == PARAM_KERNEL && !mm->transposed);
     fqn = scope ? unstemmed(k, mm, scope) : (struct str){0};
     mm->scope_fqn = fqn;
-    bool by_scope = scope && fqn.n && (by_param || kind == PARAM_NO_NAME || sc->cls.n) &&
-                    scope_is_linear(k, mm, scope, fqn);
     enum evidence scope_ev = sc->kind == SCOPE_NAME ? EV_SCOPE : EV_METADATA;
     bool loose = sc->kind == SCOPE_NAME && !sc->certain;
+    mm->unsettled = sc->ambiguous;
+    struct str owner;
+    if (loose && bias_in_scope(s, mm, sc, &owner) != 0)
+        return IR_EMEM;
+    if (loose && owner.n) {
+        fqn = mm->scope_fqn = owner;
+        scope_ev = EV_BIAS, loose = mm->unsettled = false;
+    }
+    bool by_scope = scope && fqn.n && (by_param || kind == PARAM_NO_NAME || sc->cls.n) &&
+                    scope_is_linear(k, mm, scope, fqn);
     bool clash = scope && param.n && kind != PARAM_BIAS && !agrees(sc, param);
     if (clash && !(gathered && by_scope) && k->contradictions++ == 0)
         k->first_contradiction = mm->step;
@@ -184,7 +206,8 @@ static int name_mm(struct namer *k, struct mm *mm)
     }
     mm->linear = by_param || by_scope;
     int rc = by_param ? linear_mark(s, param, mm, EV_PARAM, false) : 0;
-    if (!rc && by_scope && !(by_param && !clash))
+    mm->scope_linear = by_scope && !(by_param && !clash);
+    if (!rc && mm->scope_linear && !mm->unsettled)
         rc = linear_mark(s, fqn, mm, scope_ev, loose);
     return rc;
 }

@@ -26,6 +26,7 @@ struct scope {
     struct str fqn;   /* the module; empty = the model itself. NAME: resolved against the known modules */
     struct str cls;   /* META, STACK: the module's class, "torch.nn.modules.linear.Linear" */
     bool certain;     /* fqn is the full FQN for sure */
+    bool ambiguous;   /* NAME: several known modules fit; fqn is the first, passes/block.c settles it */
     bool stem;        /* NAME: fqn stands without the last atom's _k */
     uint32_t block;   /* passes/block.c: block candidate, or IR_NONE */
     uint32_t depth;   /* ... and which atom is the block's own */
@@ -75,6 +76,8 @@ struct mm {
                              name */
     enum evidence evidence;
     bool linear;          /* y = x W^T of a Linear */
+    bool unsettled;       /* its scope is ambiguous: passes/block.c names it */
+    bool scope_linear;    /* ... and records its scope's module as a Linear */
     bool loose;           /* fqn may lack containers that are never called */
     uint32_t block, call; /* IR_NONE outside blocks */
 };
