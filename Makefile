@@ -20,7 +20,7 @@ LIBS      = -lprotobuf-c -ljansson -lzip -lz
 # What a bare Debian 12 lacks: to build, and to run the tests.
 DEPS       = gcc libc6-dev protobuf-c-compiler libprotobuf-c-dev libjansson-dev libxxhash-dev libzip-dev zlib1g-dev libjsmn-dev
 DEPS_CHECK = libcriterion-dev clang libclang-rt-14-dev llvm clang-format valgrind libc6-dbg protobuf-compiler \
-             pkg-config cmake mandoc
+             pkg-config cmake mandoc python3 python3-venv
 
 # ---- flags
 
@@ -174,6 +174,9 @@ corpus: all ## the same over any directory of models: make corpus CORPUS=DIR
 
 docs-test: all ## run every command that the documents show
 	@tests/docs.sh $(PROGRAM)
+
+python-test: all ## test the Python package
+	@tests/python.sh $(BUILD)
 
 asan: ## unit and golden tests under AddressSanitizer and UBSan
 	$(SUBMAKE) unit golden VARIANT=asan BUILD=$(BUILD)/asan
