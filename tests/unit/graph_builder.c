@@ -506,7 +506,10 @@ void bench_add(struct bench *b, const char *fmt, ...)
     va_end(ap);
     cr_assert_geq(n, 0);
     cr_assert(!b->read, "the model was read already");
-    b->text = realloc(b->text, b->n_text + (size_t)n + 2);
+    if (b->n_text + (size_t)n + 2 > b->cap_text) {
+        b->cap_text = 2 * (b->n_text + (size_t)n + 2);
+        b->text = realloc(b->text, b->cap_text);
+    }
     cr_assert_not_null(b->text);
     memcpy(b->text + b->n_text, line, (size_t)n);
     b->n_text += (size_t)n;

@@ -25,7 +25,7 @@
 /* A model, the options, and the plan that was made of both. */
 struct bench {
     char *text; /* the graph's lines so far */
-    size_t n_text;
+    size_t n_text, cap_text;
     struct pb bytes;
     struct diag d;
     struct ir_model m;
