@@ -156,8 +156,9 @@ unit: tests ## run the unit tests
 golden: all ## run the golden tests of the command line
 	@tests/golden.sh $(PROGRAM)
 
-golden-update: all ## rewrite the expected files of the golden tests (look at the diff)
+golden-update: all ## rewrite the expected files of the golden tests, and the golden plans of examples/ci (look at the diff)
 	@tests/golden.sh --update $(PROGRAM)
+	@$(MAKE) --no-print-directory -C examples/ci golden SACTAG=$(abspath $(PROGRAM))
 
 parity: all $(BUILD)/parity ## compare with PyTorch's own decisions
 	@$(BUILD)/parity $(PROGRAM) tests/cases tests/parity_known.tsv
