@@ -3,6 +3,7 @@
 #include "schema/onnx_read.h"
 #include "tests/unit/pb.h"
 
+#include <jansson.h>
 #include <stdio.h>
 
 /* ---- a model with n nodes y0, y1, ... and any number of sac.plan entries */
@@ -111,6 +112,42 @@ Test(plan_meta, says_what_was_done)
                            "\"order\":\"file\",\"strict\":false,\"specialize\":false},\"regions\":[],"
                            "\"keys\":[],\"nodes\":\"\",\"of\":3}");
     free(text);
+    model_close(&x);
+}
+
+/* The allocation that fails, counted down; none when 0. */
+static int fails_in;
+
+static void *failing_malloc(size_t n)
+{
+    return fails_in && --fails_in == 0 ? NULL : malloc(n);
+}
+
+/* jansson goes on after some allocations that failed: what it makes then must not pass for the text. */
+Test(plan_meta, all_of_the_text_or_none)
+{
+    struct model x;
+    struct plan p = {0};
+    struct tag_options o = {0};
+    struct onnx_undo u = {.of = 3};
+    int refused = 0;
+    model_open(&x, 3, NULL, 0);
+    char *want = text_of(&x, &p, &o, &u), *text, *digest;
+    json_set_alloc_funcs(failing_malloc, free);
+    for (int i = 1; i < 1000; i++) {
+        fails_in = i;
+        if (plan_meta_text(&text, &digest, &x.m, &p, &o, &u, NULL) == IR_EMEM) {
+            refused++;
+            continue;
+        }
+        cr_assert_str_eq(text, want, "allocation %d", i);
+        free(text);
+        if (fails_in > 0) /* there are fewer allocations than that */
+            break;
+    }
+    cr_assert_gt(refused, 50);
+    fails_in = 0;
+    free(want);
     model_close(&x);
 }
 
