@@ -105,13 +105,39 @@ static void aten_matmul(struct state *s, struct mm *mm, struct step st)
     }
 }
 
+/* ONNX Runtime makes "x/MatMul" and the Add after it one Gemm "x/MatMul/MatMulAddFusion", whose A it flattens
+ * first by a Reshape named "gemm_input_reshape..." (one of the model's own that is merged with it keeps its
+ * name). What the product multiplied: A, or what the flattening Reshape reads. */
+static struct fact unfused_lhs(struct state *s, struct step st)
+{
+    struct use a = walk_resolve(&s->walk, walk_input(&s->walk, st, 0));
+    struct step def = a.value == IR_NONE ? (struct step){.node = IR_NONE} : walk_def(&s->walk, a);
+    bool flattened =
+        def.node != IR_NONE && str_starts(s->m->nodes[def.node].name, STR_LIT("gemm_input_reshape"));
+    return facts_get(&s->facts, flattened ? walk_input(&s->walk, def, 0) : a);
+}
+
+static void aten_gemm(struct state *s, struct mm *mm, struct step st)
+{
+    mm->aten = mm->bias.value != IR_NONE ? ATEN_ADDMM : ATEN_MM;
+    if (mm->aten == ATEN_MM || !str_ends(node_name(s, mm->step), STR_LIT("/MatMulAddFusion")))
+        return;
+    struct fact a = unfused_lhs(s, st);
+    bool dense = fact_contiguous(&s->facts, a);
+    if (a.shape == IR_SHAPE_UNKNOWN || fact_shape(&s->facts, a)->rank <= 2)
+        return;
+    if (!dense)
+        mm->aten = ATEN_MM;
+    if (!dense || a.guessed)
+        mm->aten_assumption = dense ? "assumed-contiguous" : "assumed-noncontiguous";
+}
+
 void lower_mm(struct state *s, struct mm *mm)
 {
     struct step st = s->walk.steps[mm->step];
-    bool biased = mm->bias.value != IR_NONE;
     mm->aten_rhs = mm->rhs;
     if (mm->kind == GEMM)
-        mm->aten = biased ? ATEN_ADDMM : ATEN_MM;
+        aten_gemm(s, mm, st);
     else if (mm->kind == EINSUM)
         mm->aten = is_tensordot(s, st) ? ATEN_MM : ATEN_OTHER;
     else
