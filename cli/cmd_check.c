@@ -149,7 +149,7 @@ const struct command cmd_check = {
     .about = "Looks whether a model's tags are there, complete, and what the policy says today: by the\n"
              "options given, or, when none are, by those that it was tagged with. Each problem is a\n"
              "line: lost, stale, contradicting, unknown, graph-changed, not-tagged. Tags that were set\n"
-             "by hand are not compared with the policy.",
+             "by hand are not compared with the policy. With -q nothing is printed.",
     .examples = "  sactag check tagged.onnx\n"
                 "  sactag check tagged.onnx --config policy.conf\n"
                 "  sactag check -q tagged.onnx || sactag tag --in-place tagged.onnx --config policy.conf\n",

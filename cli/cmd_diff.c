@@ -143,7 +143,8 @@ const struct command cmd_diff = {
     .about = "Compares two models, plan files or goldens (tsv): decision by decision, with matmuls\n"
              "matched by what they are (module and call, node name, structure), not by where they\n"
              "stand. A tagged model stands for its tags; an untagged one for what is decided by the\n"
-             "policy options, or, when none are given, by those of the other side.",
+             "policy options, or, when none are given, by those of the other side. With -q nothing is\n"
+             "printed: the exit code tells.",
     .examples = "  sactag diff golden.json model.onnx\n"
                 "  sactag diff old.onnx new.onnx --fqn moe.router.gate --merge\n"
                 "  sactag diff golden.tsv model.onnx --config policy.conf --stat\n"

@@ -42,7 +42,7 @@ static void print_exits(bool differs)
     printf("\nExit codes:\n");
     printf("  0  done\n");
     if (differs)
-        printf("  1  they differ, or tags are missing\n");
+        printf("  1  they differ, or tags are not what they should be\n");
     printf("  2  usage\n");
     printf("  3  policy: a --fqn is no Linear, or cannot be told; with --strict, names nothing\n");
     printf("  4  the input is malformed, over a limit or unsafe\n");

@@ -60,8 +60,8 @@ static const struct option_spec specs[OPT_COUNT] = {
     [OPT_REASONS] = {"reasons", NULL, NULL, "the same decision for another reason is a difference, too", 0,
                      GROUP_PRINT, false, false},
     [OPT_REBASE] = {"rebase", NULL, NULL,
-                    "place a plan that was made for another graph, as far as its rows are found", 0,
-                    GROUP_POLICY, false, false},
+                    "take a plan that was made for another graph, as far as its rows are found", 0,
+                    GROUP_WRITE, false, false},
     [OPT_DUMP_IR] = {"dump-ir", NULL, NULL, "print the graph as sactag understands it", 0, GROUP_PRINT, false,
                      false},
     [OPT_DOT] = {"dot", NULL, NULL, "print the graph for Graphviz, coloured by policy", 0, GROUP_PRINT, false,
@@ -236,8 +236,6 @@ static int take_policy(struct options *o, enum option_id id, const char *value, 
         e = take_flag(o, where, value, &p->specialize);
     else if (id == OPT_CONFIG)
         o->config = value;
-    else if (id == OPT_REBASE)
-        o->rebase = true;
     else if (id == OPT_MATCH &&
              !(e = take_word(o, where, value, WORDS("exact", "substring", "glob"), &choice)))
         p->match = (enum sactag_match)(SACTAG_MATCH_EXACT + choice);
@@ -263,6 +261,8 @@ static int take_write(struct options *o, enum option_id id, const char *value, c
         o->in_place = true;
     else if (id == OPT_NO_SYNC)
         w->no_sync = true;
+    else if (id == OPT_REBASE)
+        o->rebase = true;
     else if (id == OPT_CARRIER &&
              !(e = take_word(o, where, value, WORDS("metadata", "attribute", "popart"), &choice)))
         w->carrier = (enum sactag_carrier)(SACTAG_CARRIER_METADATA + choice);

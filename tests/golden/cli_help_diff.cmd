@@ -1,0 +1,1 @@
+sactag help diff
