@@ -1,17 +1,13 @@
 /* The text of sac.plan → what is needed to undo it. */
 #include "lib/plan_meta.h"
 
-#include <jansson.h>
+#include "schema/json.h"
+
 #include <stdlib.h>
 
 enum {
-    DIGEST_DIGITS = DIGEST_TEXT - 1,
-    /* What jansson's values take, at most, so that a hostile entry cannot fill memory: text of n bytes may
-     * become MEMORY_BASE + n * MEMORY_PER_BYTE bytes, as sactag.h says of the model. */
-    VALUE_BYTES = 64,
-    OBJECT_BYTES = 256,
-    MEMORY_PER_BYTE = 32,
-    MEMORY_BASE = 64 << 20
+    DEPTH_MAX = 16, /* ours has 4 */
+    KEYS_MAX = 16   /* ours has 3 */
 };
 
 const char *carrier_name(enum carrier c)
@@ -25,7 +21,7 @@ const char *carrier_name(enum carrier c)
 struct entry {
     const struct ir_model *m;
     struct plan_meta *pm;
-    json_t *j;
+    struct json j;
     const char *why;
     bool newer, no_memory;
 };
@@ -104,13 +100,33 @@ static bool walk_list(const char *s, const char *end, uint32_t limit, uint32_t *
     return true;
 }
 
-static bool read_list(struct entry *e, const json_t *j, uint32_t limit, uint32_t **out, uint32_t *n)
+/* A member of the whole; JSON_NONE when there is none. */
+static uint32_t member(const struct entry *e, const char *name)
 {
-    const char *s = json_string_value(j), *end = s ? s + json_string_length(j) : NULL;
-    if (!s || !walk_list(s, end, limit, NULL, n))
+    return json_get(&e->j, 0, name);
+}
+
+/* The text of a string as it stands: what we write has no escapes where it matters. */
+static bool text_of(const struct entry *e, uint32_t t, struct str *out)
+{
+    if (t == JSON_NONE || json_type(&e->j, t) != JSON_STRING)
+        return false;
+    *out = json_raw(&e->j, t);
+    return true;
+}
+
+static bool is_array(const struct entry *e, uint32_t t)
+{
+    return t != JSON_NONE && json_type(&e->j, t) == JSON_ARRAY;
+}
+
+static bool read_list(struct entry *e, uint32_t t, uint32_t limit, uint32_t **out, uint32_t *n)
+{
+    struct str s;
+    if (!text_of(e, t, &s) || !walk_list(s.s, s.s + s.n, limit, NULL, n))
         return bad(e, "a list of numbers is none");
     *out = room(e, *n, sizeof **out);
-    return *out && walk_list(s, end, limit, *out, n);
+    return *out && walk_list(s.s, s.s + s.n, limit, *out, n);
 }
 
 static int hex_digit(char c)
@@ -138,29 +154,39 @@ static bool read_hex(struct entry *e, const char *s, const char *end, struct str
 
 /* ---- members */
 
+static bool read_carrier(struct entry *e)
+{
+    struct str s;
+    if (!text_of(e, member(e, "carrier"), &s))
+        return false;
+    for (enum carrier c = CARRIER_METADATA; c <= CARRIER_POPART; c++) {
+        if (str_is(s, carrier_name(c))) {
+            e->pm->carrier = c;
+            return true;
+        }
+    }
+    return false;
+}
+
 static bool read_head(struct entry *e)
 {
-    const char *carrier = json_string_value(json_object_get(e->j, "carrier"));
-    const char *tag = json_string_value(json_object_get(e->j, "tag"));
-    const json_t *digest = json_object_get(e->j, "digest");
-    enum carrier c = CARRIER_METADATA;
-    while (carrier && c < CARRIER_POPART && strcmp(carrier, carrier_name(c)) != 0)
-        c++;
-    if (!carrier || strcmp(carrier, carrier_name(c)) != 0)
+    struct str tag, digest;
+    if (!read_carrier(e))
         return bad(e, "the carrier is none");
-    e->pm->carrier = c;
-    if (!tag || (strcmp(tag, "mm") != 0 && strcmp(tag, "all") != 0))
+    if (!text_of(e, member(e, "tag"), &tag) || !(str_is(tag, "mm") || str_is(tag, "all")))
         return bad(e, "\"tag\" is neither mm nor all");
-    e->pm->all = strcmp(tag, "all") == 0;
-    if (!json_is_string(digest) || json_string_length(digest) != DIGEST_DIGITS)
+    e->pm->all = str_is(tag, "all");
+    if (!text_of(e, member(e, "digest"), &digest) || digest.n != DIGEST_TEXT - 1)
         return bad(e, "the digest is none");
-    memcpy(e->pm->digest, json_string_value(digest), DIGEST_TEXT);
+    memcpy(e->pm->digest, digest.s, digest.n);
     return true;
 }
 
 /* A record must not make us remove what is nobody's tag. */
 static bool key_ok(enum carrier c, struct str key)
 {
+    if (str_chr(key, '\\') >= 0) /* no key of ours needs an escape */
+        return false;
     if (c == CARRIER_METADATA)
         return str_starts(key, STR_LIT("sac.")) && !str_is(key, PLAN_META_KEY);
     if (c == CARRIER_ATTRIBUTE)
@@ -170,22 +196,16 @@ static bool key_ok(enum carrier c, struct str key)
 
 static bool read_keys(struct entry *e, struct onnx_undo *u)
 {
-    const json_t *j = json_object_get(e->j, "keys");
-    size_t n = json_array_size(j);
-    if (!json_is_array(j) || n > 16)
+    uint32_t list = member(e, "keys");
+    if (!is_array(e, list) || json_count(&e->j, list) > KEYS_MAX)
         return bad(e, "the keys are none");
-    u->keys = room(e, n, sizeof *u->keys);
+    u->keys = room(e, KEYS_MAX, sizeof *u->keys);
     if (!u->keys)
         return false;
-    for (size_t i = 0; i < n; i++) {
-        const json_t *k = json_array_get(j, i);
-        struct str key = {json_string_value(k), json_string_length(k)};
-        if (!json_is_string(k) || !key_ok(e->pm->carrier, key))
+    for (uint32_t t = json_first(&e->j, list); t != JSON_NONE; t = json_next(&e->j, list, t)) {
+        if (!text_of(e, t, &u->keys[u->n_keys]) || !key_ok(e->pm->carrier, u->keys[u->n_keys]))
             return bad(e, "a key is not one of sactag's");
-        key.s = arena_strdup(&e->pm->arena, key.s, key.n);
-        if (!key.s)
-            return no_memory(e);
-        u->keys[u->n_keys++] = key;
+        u->n_keys++;
     }
     u->attributes = e->pm->carrier != CARRIER_METADATA;
     return true;
@@ -193,47 +213,49 @@ static bool read_keys(struct entry *e, struct onnx_undo *u)
 
 static bool read_nodes(struct entry *e, struct onnx_undo *u)
 {
-    const json_t *of = json_object_get(e->j, "of");
-    json_int_t n = json_integer_value(of);
-    if (!json_is_integer(of) || n < 0 || n >= IR_NONE)
+    uint32_t of = member(e, "of");
+    int64_t n;
+    if (of == JSON_NONE || !json_int(&n, &e->j, of) || n < 0 || n >= IR_NONE)
         return bad(e, "the number of nodes is none");
     u->of = (uint32_t)n;
     /* Of another number of nodes, the list tells nothing. */
     if (u->of != e->m->n_nodes)
         return true;
-    if (!read_list(e, json_object_get(e->j, "nodes"), u->of, &u->nodes, &u->n_nodes))
+    if (!read_list(e, member(e, "nodes"), u->of, &u->nodes, &u->n_nodes))
         return false;
     return u->n_nodes == 0 || u->n_keys > 0 || bad(e, "there are nodes but no keys");
 }
 
-static bool read_field(struct entry *e, const json_t *j, struct onnx_field *f)
+static bool read_field(struct entry *e, uint32_t t, struct onnx_field *f)
 {
-    const char *s = json_string_value(j), *end = s ? s + json_string_length(j) : NULL;
-    if (!s)
+    struct str s;
+    if (!text_of(e, t, &s))
         return bad(e, "a field is no text");
-    if (strncmp(s, "model/", 6) == 0) {
+    const char *at = s.s, *end = s.s + s.n;
+    if (str_starts(s, STR_LIT("model/"))) {
         f->node = ANNOT_MODEL;
-        s += 6;
-    } else if (!number(&s, end, IR_NONE - 1, &f->node) || !skip(&s, end, '/')) {
+        at += 6;
+    } else if (!number(&at, end, IR_NONE - 1, &f->node) || !skip(&at, end, '/')) {
         return bad(e, "a field has no node");
     }
-    if (!number(&s, end, IR_NONE - 1, &f->index) || !skip(&s, end, '/'))
+    if (!number(&at, end, IR_NONE - 1, &f->index) || !skip(&at, end, '/'))
         return bad(e, "a field has no position");
-    return read_hex(e, s, end, &f->bytes);
+    return read_hex(e, at, end, &f->bytes);
 }
 
 static bool read_fields(struct entry *e, struct onnx_undo *u)
 {
-    const json_t *j = json_object_get(e->j, "fields");
-    size_t n = json_array_size(j);
-    if (j && (!json_is_array(j) || n >= IR_NONE))
+    uint32_t list = member(e, "fields");
+    if (list == JSON_NONE)
+        return true;
+    if (!is_array(e, list))
         return bad(e, "the fields are no list");
-    u->fields = room(e, n, sizeof *u->fields);
+    u->fields = room(e, json_count(&e->j, list), sizeof *u->fields);
     if (!u->fields)
         return false;
-    for (size_t i = 0; i < n; i++) {
+    for (uint32_t t = json_first(&e->j, list); t != JSON_NONE; t = json_next(&e->j, list, t)) {
         struct onnx_field f;
-        if (!read_field(e, json_array_get(j, i), &f))
+        if (!read_field(e, t, &f))
             return false;
         if (f.node != ANNOT_MODEL && u->of != e->m->n_nodes)
             u->n_lost++;
@@ -243,10 +265,10 @@ static bool read_fields(struct entry *e, struct onnx_undo *u)
     return true;
 }
 
-static bool add_widths(struct entry *e, struct onnx_undo *u, const json_t *j, uint8_t width, bool segment)
+static bool add_widths(struct entry *e, struct onnx_undo *u, uint32_t t, uint8_t width, bool segment)
 {
     uint32_t *list, n, limit = segment ? e->m->n_segs : u->of;
-    if (!read_list(e, j, limit, &list, &n))
+    if (!read_list(e, t, limit, &list, &n))
         return false;
     struct onnx_width *all = room(e, (size_t)u->n_widths + n, sizeof *all);
     if (!all)
@@ -259,37 +281,44 @@ static bool add_widths(struct entry *e, struct onnx_undo *u, const json_t *j, ui
     return true;
 }
 
+/* [WIDTH, NODES, SEGMENTS], of rising width. */
+static bool read_width(struct entry *e, struct onnx_undo *u, uint32_t t, int64_t *last)
+{
+    int64_t width;
+    if (!is_array(e, t) || json_count(&e->j, t) != 3)
+        return bad(e, "a width is none");
+    uint32_t first = json_first(&e->j, t), nodes = json_next(&e->j, t, first),
+             segs = json_next(&e->j, t, nodes);
+    if (!json_int(&width, &e->j, first) || width <= *last || width > SPLICE_PREFIX_MAX)
+        return bad(e, "a width is none");
+    *last = width;
+    return add_widths(e, u, nodes, (uint8_t)width, false) && add_widths(e, u, segs, (uint8_t)width, true);
+}
+
 static bool read_widths(struct entry *e, struct onnx_undo *u)
 {
-    const json_t *j = json_object_get(e->j, "widths");
-    json_int_t last = 1;
-    if (!j || u->of != e->m->n_nodes)
+    uint32_t list = member(e, "widths");
+    int64_t last = 1;
+    if (list == JSON_NONE || u->of != e->m->n_nodes)
         return true;
-    if (!json_is_array(j))
+    if (!is_array(e, list))
         return bad(e, "the widths are no list");
-    for (size_t i = 0; i < json_array_size(j); i++) {
-        const json_t *x = json_array_get(j, i);
-        json_int_t width = json_integer_value(json_array_get(x, 0));
-        if (json_array_size(x) != 3 || width <= last || width > SPLICE_PREFIX_MAX)
-            return bad(e, "a width is none");
-        last = width;
-        if (!add_widths(e, u, json_array_get(x, 1), (uint8_t)width, false) ||
-            !add_widths(e, u, json_array_get(x, 2), (uint8_t)width, true))
+    for (uint32_t t = json_first(&e->j, list); t != JSON_NONE; t = json_next(&e->j, list, t))
+        if (!read_width(e, u, t, &last))
             return false;
-    }
     return true;
 }
 
 static bool read_ir_version(struct entry *e, struct onnx_undo *u)
 {
-    const json_t *j = json_object_get(e->j, "ir_version");
-    const char *s = json_string_value(j);
-    if (!j)
+    uint32_t t = member(e, "ir_version");
+    struct str s;
+    if (t == JSON_NONE)
         return true;
-    if (!s)
+    if (!text_of(e, t, &s))
         return bad(e, "the ir_version is no text");
     u->ir_version = true;
-    return read_hex(e, s, s + json_string_length(j), &u->ir_version_was);
+    return read_hex(e, s.s, s.s + s.n, &u->ir_version_was);
 }
 
 static bool read_undo(struct entry *e)
@@ -303,40 +332,28 @@ static bool read_undo(struct entry *e)
 
 /* ---- one entry */
 
-/* Would jansson need more memory for this text than it may? Counts what begins a value, outside strings. */
-static bool too_much(struct str text)
+/* Tokens take 20 bytes, and at least two of the text: no limit on them is needed. */
+static bool parse(struct entry *e, struct str text)
 {
-    uint64_t need = 0;
-    bool in_string = false;
-    for (size_t i = 0; i < text.n; i++) {
-        char c = text.s[i];
-        if (c == '"')
-            in_string = !in_string;
-        else if (in_string && c == '\\')
-            i++;
-        else if (!in_string)
-            need += c == '{' ? OBJECT_BYTES : c == ',' || c == '[' || c == ':' ? VALUE_BYTES : 0;
-    }
-    return need > MEMORY_BASE + (uint64_t)text.n * MEMORY_PER_BYTE;
+    struct json_error error;
+    int rc = json_parse(&e->j, text, DEPTH_MAX, 0, &error);
+    return rc == IR_EMEM ? no_memory(e) : rc == 0;
 }
 
 /* Is it ours, whole and of a version that we know? */
 static bool read_entry(struct entry *e, struct str text)
 {
-    json_error_t error;
-    if (text.n == 0 || too_much(text))
-        return bad(e, text.n ? "it is too complex" : NULL);
-    e->j = json_loadb(text.s, text.n, JSON_REJECT_DUPLICATES, &error);
-    if (!e->j && json_error_code(&error) == json_error_out_of_memory)
-        return no_memory(e);
-    const json_t *version = json_object_get(e->j, "version");
-    if (!json_is_integer(version) || !json_object_get(e->j, "carrier"))
-        return bad(e, NULL);
-    if (json_integer_value(version) > PLAN_META_VERSION) {
+    int64_t version;
+    if (text.n == 0 || !parse(e, text))
+        return false;
+    uint32_t t = member(e, "version");
+    if (t == JSON_NONE || !json_int(&version, &e->j, t) || member(e, "carrier") == JSON_NONE)
+        return false;
+    if (version > PLAN_META_VERSION) {
         e->newer = true;
         return bad(e, "it was written by a newer version of sactag");
     }
-    if (json_integer_value(version) != PLAN_META_VERSION)
+    if (version != PLAN_META_VERSION)
         return bad(e, "its version is none");
     return read_head(e) && (e->m->format != IR_ONNX || read_undo(e));
 }
@@ -347,7 +364,7 @@ static bool open_entry(struct entry *e, struct plan_meta *pm, const struct ir_mo
     arena_init(&pm->arena, 0);
     *e = (struct entry){.m = m, .pm = pm};
     bool ok = read_entry(e, text);
-    json_decref(e->j);
+    json_free(&e->j);
     return ok;
 }
 
