@@ -140,8 +140,8 @@ int linear_mark(struct state *s, struct str fqn, const struct mm *mm, enum evide
     return 0;
 }
 
-/* The module of the bias, if the scope may be that module's: both together name it for sure. */
-static int bias_in_scope(struct state *s, const struct mm *mm, const struct scope *sc, struct str *fqn)
+/* The module that the bias is named for; empty if it has no such name. */
+static int bias_owner(struct state *s, const struct mm *mm, struct str *fqn)
 {
     enum param_kind kind;
     struct str owner;
@@ -149,7 +149,7 @@ static int bias_in_scope(struct state *s, const struct mm *mm, const struct scop
     if (mm->bias.value == IR_NONE || !carries_name(s, mm->bias.value))
         return 0;
     int rc = fqn_of_param(&kind, &owner, ir_value_name(s->m, mm->bias.value), &s->arena);
-    if (!rc && kind == PARAM_BIAS && scope_fits(sc->atoms, sc->n_atoms, owner, true))
+    if (!rc && kind == PARAM_BIAS)
         *fqn = owner;
     return rc;
 }
@@ -177,9 +177,9 @@ static int name_mm(struct namer *k, struct mm *mm)
     bool loose = sc->kind == SCOPE_NAME && !sc->certain;
     mm->unsettled = sc->ambiguous;
     struct str owner;
-    if (loose && bias_in_scope(s, mm, sc, &owner) != 0)
+    if (bias_owner(s, mm, &owner) != 0)
         return IR_EMEM;
-    if (loose && owner.n) {
+    if (loose && scope_fits(sc->atoms, sc->n_atoms, owner, true)) { /* together they name it for sure */
         fqn = mm->scope_fqn = owner;
         scope_ev = EV_BIAS, loose = mm->unsettled = false;
     }
@@ -209,6 +209,9 @@ static int name_mm(struct namer *k, struct mm *mm)
     mm->scope_linear = by_scope && !(by_param && !clash);
     if (!rc && mm->scope_linear && !mm->unsettled)
         rc = linear_mark(s, fqn, mm, scope_ev, loose);
+    if (!rc && by_param && clash && owner.n && agrees(sc, owner)) /* one weight for two modules that differ in
+                                                                     their bias */
+        rc = linear_mark(s, owner, mm, EV_BIAS, false);
     return rc;
 }
 
