@@ -211,7 +211,16 @@ struct place {
     uint32_t key;
     bool outside; /* known to be outside every block */
     bool silent;  /* says nothing */
+    bool first;   /* its scope was not used before: it is in the first call of its block */
 };
+
+/* TorchScript names no scope twice: what a second call uses again has a suffix. */
+static bool unused_before(const struct state *s, const struct scope *sc)
+{
+    struct str stem = atom_stem(sc->raw);
+    return sc->kind == SCOPE_NAME && sc->raw.n && sc->raw.s[0] == '/' &&
+           (stem.n == sc->raw.n || names_find(&s->scope_index, stem) == NAME_NONE);
+}
 
 static int place_of(struct blocker *b, uint32_t step, const struct mm *mm, struct place *p)
 {
@@ -222,6 +231,7 @@ static int place_of(struct blocker *b, uint32_t step, const struct mm *mm, struc
     *p = (struct place){.block = IR_NONE, .key = b->key_of[step]};
     if (c->n == 1) {
         p->block = c->block[0];
+        p->first = unused_before(s, &s->scopes[scope]);
         return 0;
     }
     uint32_t direct = c->n > 1 || scope == 0 || mm || c->hides ? block_of_operands(b, st) : IR_NONE;
@@ -257,7 +267,7 @@ static bool continues(const struct blocker *b, const struct run *r, const struct
     bool any = p->key == KEY_ANY || r->key == KEY_ANY;
     if (!any && p->key != r->key)
         return false;
-    if (!current && (any || p->key == 0))
+    if (!current && (any || (p->key == 0 && !p->first)))
         return false;
     if (p->block != IR_NONE && r->block != IR_NONE)
         return p->block == r->block;
