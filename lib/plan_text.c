@@ -1,4 +1,5 @@
 /* A plan → the text of sac.plan. */
+#include "lib/options_json.h"
 #include "lib/plan_meta.h"
 
 #include <inttypes.h>
@@ -43,43 +44,6 @@ static json_t *names(struct text *t, const struct str *list, uint32_t n)
     json_t *j = json_array();
     for (uint32_t i = 0; i < n; i++)
         append(t, j, name(list[i]));
-    return j;
-}
-
-/* ---- options */
-
-static json_t *shapes(struct text *t, const struct mm_shape *list, uint32_t n)
-{
-    json_t *j = json_array();
-    for (uint32_t i = 0; i < n; i++)
-        append(t, j, json_sprintf("%" PRId64 "x%" PRId64, list[i].k, list[i].n));
-    return j;
-}
-
-static json_t *blocks(struct text *t, const struct policy_options *o)
-{
-    if (o->n_blocks)
-        return names(t, o->blocks, o->n_blocks);
-    json_t *j = json_array();
-    append(t, j, json_string(o->whole ? "whole" : "auto"));
-    return j;
-}
-
-static json_t *options(struct text *t, const struct policy_options *o)
-{
-    static const char *const match[] = {
-        [MATCH_EXACT] = "exact", [MATCH_SUBSTRING] = "substring", [MATCH_GLOB] = "glob"};
-    json_t *j = json_object();
-    set(t, j, "fqns", names(t, o->fqns, o->n_fqns));
-    set(t, j, "force_shapes", shapes(t, o->force, o->n_force));
-    set(t, j, "match", json_string(match[o->match]));
-    set(t, j, "profile", o->titan ? json_string("titan") : json_null());
-    set(t, j, "blocks", blocks(t, o));
-    set(t, j, "mm_rule", json_string(o->rule == MM_TORCH ? "torch" : "onnx"));
-    set(t, j, "mm_ops", names(t, o->mm_ops, o->n_mm_ops));
-    set(t, j, "order", json_string(o->file_order ? "file" : "auto"));
-    set(t, j, "strict", json_boolean(o->strict));
-    set(t, j, "specialize", json_boolean(o->specialize));
     return j;
 }
 
@@ -307,7 +271,7 @@ int plan_meta_text(char **text, char **digest, struct ir_model *m, const struct 
     set(&t, j, "carrier", json_string(carrier_name(o->carrier)));
     set(&t, j, "tag", json_string(o->all ? "all" : "mm"));
     set(&t, j, "digest", json_string(zeros));
-    set(&t, j, "options", options(&t, &p->options));
+    set(&t, j, "options", options_to_json(&p->options));
     set(&t, j, "regions", regions(&t));
     if (u)
         undo(&t, j, u);
