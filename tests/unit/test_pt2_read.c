@@ -507,7 +507,7 @@ Test(pt2_read, deep_graphs)
         open_text(&o, (char *)text.b);
         if (depth <= 64) {
             cr_expect_eq(o.rc, 0, "%s", first_error(&o.d));
-            cr_expect_eq(o.m.n_graphs, depth + 1);
+            cr_expect_eq(o.m.n_graphs, (uint32_t)depth + 1);
             cr_expect_eq(ir_verify(&o.m, &o.d), 0, "%s", first_error(&o.d));
         } else {
             cr_expect_eq(o.rc, IR_EINPUT);
