@@ -576,9 +576,14 @@ int file_out_commit(struct file_out *o, struct diag *d)
     } else if (!err) {
         err = file_temp_publish(&o->temp, o->name, true);
     }
-    if (!err && !o->no_sync && !o->through)
-        err = file_flush(o->dir);
     int rc = err ? fail(d, err, "write", o->path) : 0;
+    if (!err && !o->no_sync && !o->through) {
+        /* Too late to fail: the new file is in its place, whole. */
+        err = file_flush(o->dir);
+        if (err)
+            diag_warn(d, "%s is written, but a power failure may undo that: cannot flush its folder: %s",
+                      o->path, strerror(err));
+    }
     file_out_abort(o);
     return rc;
 }

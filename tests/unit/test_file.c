@@ -9,8 +9,40 @@
 #include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+/* System calls that are to fail, instead of libc's: the library is linked to these. Each counts down; the
+ * call that gets to 0 fails. */
+static int fsync_in, linkat_in, renameat_in;
+
+int fsync(int fd)
+{
+    if (fsync_in && --fsync_in == 0) {
+        errno = EIO;
+        return -1;
+    }
+    return (int)syscall(SYS_fsync, fd);
+}
+
+int linkat(int from_dir, const char *from, int to_dir, const char *to, int flags)
+{
+    if (linkat_in && --linkat_in == 0) {
+        errno = EDQUOT;
+        return -1;
+    }
+    return (int)syscall(SYS_linkat, from_dir, from, to_dir, to, flags);
+}
+
+int renameat(int from_dir, const char *from, int to_dir, const char *to)
+{
+    if (renameat_in && --renameat_in == 0) {
+        errno = EROFS;
+        return -1;
+    }
+    return (int)syscall(SYS_renameat2, from_dir, from, to_dir, to, 0);
+}
 
 static int replace(const char *path, const char *text, struct diag *d)
 {
@@ -164,6 +196,56 @@ Test(file, until_the_commit_nothing_shows)
     holds(b.path, "old");
     cr_assert_eq(entries(b.dir), 1);
     file_out_abort(&o);
+    box_close(&b);
+}
+
+Test(file, a_file_that_cannot_be_flushed_is_not_put_in_place)
+{
+    struct box b;
+    box_open(&b);
+    put(in(&b, "out"), "old");
+    fsync_in = 1;
+    cr_assert_eq(replace(b.path, "new", &b.d), IR_EIO);
+    says(&b.d, "/out: Input/output error");
+    holds(b.path, "old");
+    cr_assert_eq(entries(b.dir), 1);
+    box_close(&b);
+}
+
+/* The folder is flushed after the file is in its place: then it is too late to fail. */
+Test(file, a_folder_that_cannot_be_flushed_is_a_warning)
+{
+    struct box b;
+    box_open(&b);
+    put(in(&b, "out"), "old");
+    fsync_in = 2;
+    cr_assert_eq(replace(b.path, "new", &b.d), 0);
+    cr_assert_eq(b.d.items[0].level, DIAG_WARNING);
+    says(&b.d, "cannot flush its folder: Input/output error");
+    holds(b.path, "new");
+    box_close(&b);
+}
+
+Test(file, a_name_that_cannot_be_given)
+{
+    struct box b;
+    box_open(&b);
+    put(in(&b, "out"), "old");
+    int fd = open(b.dir, O_TMPFILE | O_RDWR, 0600);
+    for (int call = 1; fd >= 0 && call <= 2; call++) { /* to the target itself, then to a temporary name */
+        linkat_in = call;
+        cr_assert_eq(replace(b.path, "new", &b.d), IR_EIO);
+        says(&b.d, "/out: Disk quota exceeded");
+        holds(b.path, "old");
+        cr_assert_eq(entries(b.dir), 1);
+    }
+    close(fd);
+    linkat_in = 0;
+    renameat_in = 1;
+    cr_assert_eq(replace(b.path, "new", &b.d), IR_EIO);
+    says(&b.d, "/out: Read-only file system");
+    holds(b.path, "old");
+    cr_assert_eq(entries(b.dir), 1);
     box_close(&b);
 }
 
