@@ -32,6 +32,16 @@ void arena_free(struct arena *a)
     arena_init(a, a->limit);
 }
 
+void arena_adopt(struct arena *a, struct arena *from)
+{
+    struct arena_chunk **end = &a->head;
+    while (*end)
+        end = &(*end)->next;
+    *end = from->head;
+    a->total += from->total;
+    arena_init(from, from->limit);
+}
+
 /* A new chunk with `room` zeroed bytes: the newest one, or `behind` it. */
 static struct arena_chunk *add_chunk(struct arena *a, size_t room, bool behind)
 {

@@ -22,6 +22,9 @@ struct arena {
 void arena_init(struct arena *a, size_t limit);
 void arena_free(struct arena *a);
 
+/* `a` owns from now on what `from` held; `from` is empty. */
+void arena_adopt(struct arena *a, struct arena *from);
+
 /* Zeroed memory for n objects of `size` bytes, aligned for any type; NULL when memory or the limit is
  * exhausted or n * size overflows. */
 void *arena_alloc(struct arena *a, size_t n, size_t size);

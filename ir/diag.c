@@ -52,6 +52,15 @@ static char *format(const char *fmt, va_list ap)
     return escaped((struct str){buf, len});
 }
 
+/* Was the same said before? Several programs of one archive give rise to the same warnings. */
+static bool said(const struct diag *d, const struct diag_item *it)
+{
+    for (size_t i = 0; i < d->n; i++)
+        if (d->items[i].level == it->level && strcmp(d->items[i].message, it->message) == 0)
+            return true;
+    return false;
+}
+
 static void add(struct diag *d, struct diag_item it, const char *node, const char *field, const char *fmt,
                 va_list ap) __attribute__((format(printf, 5, 0)));
 static void add(struct diag *d, struct diag_item it, const char *node, const char *field, const char *fmt,
@@ -64,6 +73,10 @@ static void add(struct diag *d, struct diag_item it, const char *node, const cha
         return;
     }
     it.message = format(fmt, ap);
+    if (it.message && it.level != DIAG_ERROR && said(d, &it)) {
+        free(it.message);
+        return;
+    }
     if (!it.message || grow(&d->items, &d->cap, d->n + 1, sizeof *d->items) != 0) {
         free(it.message);
         d->dropped++;

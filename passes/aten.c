@@ -620,17 +620,6 @@ static const char *more(const struct named *l)
     return l->n > NAMES_MAX ? ", ..." : "";
 }
 
-static void warn_programs(const struct ir_model *m, struct diag *d)
-{
-    struct named l = {0};
-    for (uint32_t g = 1; g < m->n_graphs; g++)
-        if (m->graphs[g].kind == IR_GRAPH_MAIN)
-            add_name(&l, m->graphs[g].name);
-    if (l.n)
-        diag_warn(d, "the archive holds %u programs: only the first, '%.*s', is decided, not %s%s", l.n + 1,
-                  STR_ARG(m->graphs[0].name), l.text, more(&l));
-}
-
 void aten_warn(const struct ir_model *m, struct diag *d)
 {
     struct named misleading = {0}, hiding = {0};
@@ -650,5 +639,4 @@ void aten_warn(const struct ir_model *m, struct diag *d)
         diag_warn(
             d, "%u node%s (%s%s) multipl%s matrices inside, where eager PyTorch may run mms: not counted",
             hiding.n, hiding.n == 1 ? "" : "s", hiding.text, more(&hiding), hiding.n == 1 ? "ies" : "y");
-    warn_programs(m, d);
 }

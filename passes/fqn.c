@@ -162,6 +162,10 @@ static struct str dotted(struct str name, struct arena *a)
 /* TensorFlow and JAX: scopes with slashes, ":0", and "/ReadVariableOp" where a variable was read. */
 static int slash_param(enum param_kind *kind, struct str *fqn, struct str name, struct arena *a)
 {
+    bool kernel = false;
+    if (str_ends(name, STR_LIT("_scale")) || str_ends(name, STR_LIT("_zero_point")))
+        return 0;                        /* a quantiser's own */
+    name = drop_suffixes(name, &kernel); /* a kernel is kept as multiplied in any case */
     ptrdiff_t colon = str_rchr(name, ':');
     if (colon > 0 && fqn_is_number(str_sub(name, (size_t)colon + 1, name.n - (size_t)colon - 1)))
         name.n = (size_t)colon;
@@ -210,8 +214,10 @@ int fqn_of_param(enum param_kind *kind, struct str *fqn, struct str name, struct
             owner = fqn_parent(owner);
             *kind = PARAM_KERNEL;
         }
-    } else if (str_is(last, "kernel")) {
+    } else if (str_is(last, "kernel") || str_is(last, "w_0")) {
         *kind = PARAM_KERNEL;
+    } else if (str_is(last, "b_0")) {
+        *kind = PARAM_BIAS;
     } else if (str_is(last, "bias")) {
         *kind = PARAM_BIAS;
         if (str_is(fqn_last(owner), "Add"))

@@ -22,6 +22,7 @@ enum param_kind {
  *     layers.0.wq.weight_quantized                   layers.0.wq   WEIGHT     suffixes that tools append
  *     model.layers.0.attn.q_proj.MatMul.weight       ...q_proj     KERNEL     a graph builder's name
  *     bert/encoder/layer_0/query/kernel:0            bert.encoder.layer_0.query  KERNEL
+ *     fc_0.w_0                                       fc_0          KERNEL     PaddlePaddle
  *     layers.0.wn.parametrizations.weight.original1  layers.0.wn   OTHER      torch.nn.utils.parametrizations
  *     layers.0.wn.weight_v                           layers.0.wn   OTHER      torch.nn.utils.weight_norm */
 int fqn_of_param(enum param_kind *kind, struct str *fqn, struct str name, struct arena *a);

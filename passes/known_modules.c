@@ -28,6 +28,8 @@ bool carries_name(const struct state *s, uint32_t value)
     const struct ir_value *v = &s->m->values[value];
     if (s->is_param[value])
         return true;
+    if (!s->in_program[v->graph])
+        return false;
     return v->kind == IR_VALUE_NODE && str_is(ir_node_op(s->m, &s->m->nodes[v->def])->type, "Identity") &&
            s->m->graphs[v->graph].kind != IR_GRAPH_FUNCTION;
 }

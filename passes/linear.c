@@ -224,7 +224,7 @@ static int unused_linears(struct namer *k)
     struct state *s = k->s;
     for (uint32_t v = 0; v < s->m->n_values; v++) {
         const struct ir_shape *x = ir_shape_of(s->m, v);
-        if (!carries_name(s, v) || s->m->values[v].graph != 0 || x->rank != 2)
+        if (!carries_name(s, v) || s->m->values[v].graph != s->root || x->rank != 2)
             continue;
         uint8_t used = k->used[walk_slot(&s->walk, (struct use){FRAME_MAIN, v})];
         if ((used & USED_GATHER) || ((used & (USED_DIRECT | USED_AS_TABLE)) && !(used & USED_TRANSPOSED)))

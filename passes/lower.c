@@ -1,6 +1,7 @@
 /* Lower: what PyTorch runs for an ONNX product (mm, addmm or bmm), and the bias that makes it an addmm.
  * Sources: at::linear and at::matmul, which choose by ranks, bias and memory layout; cases recorded from
  * PyTorch 2.6 (docs/POLICY.md). */
+#include "passes/fqn.h"
 #include "passes/mm.h"
 
 /* Is it a parameter of rank 1, perhaps cast? */
@@ -23,6 +24,46 @@ static bool same_scope(struct state *s, uint32_t a, uint32_t b)
            s->m->source->meta(s->m, nb, "pkg.torch.onnx.name_scopes", &y) == 1 && str_eq(x, y);
 }
 
+/* Contrib ops that add a bias to a product: which input the bias is, and how many of the first inputs may be
+ * the product. */
+static const struct {
+    const char *type;
+    uint32_t bias, products;
+} bias_ops[] = {
+    {"BiasGelu", 1, 1},
+    {"FastGelu", 1, 1},
+    {"BiasSplitGelu", 1, 1},
+    {"BiasDropout", 1, 1},
+    {"BiasAdd", 1, 1},
+    {"SkipLayerNormalization", 4, 2},
+    {"SkipSimplifiedLayerNormalization", 3, 2},
+};
+
+/* A bias that a tool fused into the product's reader. Its own name must say that it is one: the reader's says
+ * nothing of the module any more. */
+static void find_fused_bias(struct state *s, struct mm *mm, struct use product)
+{
+    struct step reader = s->walk.steps[mm->user];
+    for (size_t i = 0; i < sizeof bias_ops / sizeof *bias_ops; i++) {
+        if (!str_is(step_op(s, mm->user)->type, bias_ops[i].type))
+            continue;
+        struct use bias = walk_input(&s->walk, reader, bias_ops[i].bias);
+        struct use u = walk_resolve(&s->walk, bias);
+        enum param_kind kind;
+        struct str fqn;
+        if (u.value == IR_NONE || !rank1_param(s, bias) ||
+            fqn_of_param(&kind, &fqn, ir_value_name(s->m, u.value), &s->arena) != 0 || kind != PARAM_BIAS)
+            return;
+        for (uint32_t j = 0; j < bias_ops[i].products; j++) {
+            struct use in = walk_resolve(&s->walk, walk_input(&s->walk, reader, j));
+            if (in.value != product.value || in.frame != product.frame)
+                continue;
+            mm->bias = bias;
+            mm->bias_step = mm->user;
+        }
+    }
+}
+
 /* A biased Linear's Add: the only reader of the product, in the Linear's own scope. torch's TorchScript
  * exporter writes Add(bias, product), the dynamo exporter Add(product, bias) with identical name_scopes; a
  * bias that the model's own code adds is Add(product, p) in the parent's scope. Without any scope either way
@@ -41,10 +82,14 @@ void find_bias(struct state *s, struct mm *mm)
             mm->bias = c;
         return;
     }
-    if (mm->uses != 1 || !str_is(step_op(s, mm->user)->type, "Add") || step_op(s, mm->user)->domain.n)
+    if (mm->uses != 1)
         return;
     struct step add = s->walk.steps[mm->user];
     struct use product = walk_resolve(&s->walk, walk_output(&s->walk, st, 0));
+    if (str_is(step_op(s, mm->user)->domain, "com.microsoft"))
+        find_fused_bias(s, mm, product);
+    if (!str_is(step_op(s, mm->user)->type, "Add") || step_op(s, mm->user)->domain.n)
+        return;
     struct use first = walk_resolve(&s->walk, walk_input(&s->walk, add, 0));
     bool at0 = first.value == product.value && first.frame == product.frame;
     struct use other = walk_input(&s->walk, add, at0 ? 1 : 0);

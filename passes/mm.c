@@ -214,7 +214,7 @@ int pass_mm(struct state *s)
         rc = find_folded(s);
     if (!rc)
         warn_unknown(s);
-    if (!rc && s->m->format == IR_PT2)
+    if (!rc && s->m->format == IR_PT2 && s->root == 0) /* of all programs at once */
         aten_warn(s->m, s->d);
     return rc;
 }

@@ -84,6 +84,7 @@ struct mm {
 
 struct state {
     struct ir_model *m;
+    uint32_t root; /* the main graph that is decided: graph id */
     const struct policy_options *o;
     struct plan *plan;
     struct diag *d;
@@ -91,6 +92,7 @@ struct state {
 
     struct walk walk;
     struct facts facts;
+    bool *in_program;  /* per graph: belongs to the main graph that is decided */
     uint8_t *is_param; /* per value: a parameter, or a graph input that is one by its name */
     uint32_t *order;   /* execution order: positions in walk.steps; NULL = as they are */
 

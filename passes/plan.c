@@ -1,6 +1,7 @@
 #include "passes/plan.h"
 
 #include "passes/fqn.h"
+#include "passes/merge.h"
 #include "passes/pass.h"
 
 #include <stdlib.h>
@@ -36,9 +37,11 @@ static int find_params(struct state *s)
             const struct ir_value *x = &m->values[v];
             enum param_kind kind = PARAM_NO_NAME;
             struct str fqn = {0};
+            if (!s->in_program[x->graph])
+                continue;
             if (x->kind == IR_VALUE_PARAM)
                 s->is_param[v] = 1;
-            if (s->is_param[v] || x->kind != IR_VALUE_INPUT || x->graph != 0)
+            if (s->is_param[v] || x->kind != IR_VALUE_INPUT || x->graph != s->root)
                 continue;
             rc = fqn_of_param(&kind, &fqn, ir_value_name(m, v), &s->arena);
             bool sure = kind == PARAM_WEIGHT || kind == PARAM_BIAS || kind == PARAM_KERNEL;
@@ -52,9 +55,25 @@ static int find_params(struct state *s)
     return rc;
 }
 
+/* Bodies belong to the main graph that they lie in; functions to all. A parent's graph comes before its
+ * bodies. */
+static int find_program(struct state *s)
+{
+    const struct ir_model *m = s->m;
+    s->in_program = arena_alloc(&s->arena, m->n_graphs, sizeof *s->in_program);
+    for (uint32_t g = 0; s->in_program && g < m->n_graphs; g++) {
+        const struct ir_graph *x = &m->graphs[g];
+        s->in_program[g] = x->kind == IR_GRAPH_FUNCTION || g == s->root ||
+                           (x->kind == IR_GRAPH_BODY && s->in_program[m->nodes[x->parent_node].graph]);
+    }
+    return s->in_program ? 0 : IR_EMEM;
+}
+
 int pass_walk(struct state *s)
 {
-    int rc = walk_build(&s->walk, s->m, s->o->max_steps, s->d);
+    int rc = find_program(s);
+    if (!rc)
+        rc = walk_build_from(&s->walk, s->m, s->root, s->o->max_steps, s->d);
     if (!rc && !s->walk.sorted)
         diag_note(s->d, "the nodes are not in topological order: ordered, stably");
     if (!rc)
@@ -120,11 +139,13 @@ static int copy_options(struct plan *p, const struct policy_options *o)
     return 0;
 }
 
-int plan_make(struct plan *p, struct ir_model *m, const struct policy_options *o, struct diag *d)
+/* One main graph. The plan is to be freed in each case. */
+static int decide(struct plan *p, struct ir_model *m, uint32_t root, const struct policy_options *o,
+                  struct diag *d)
 {
     *p = (struct plan){.blocks_how = "auto"};
     arena_init(&p->arena, 0);
-    struct state s = {.m = m, .plan = p, .d = d};
+    struct state s = {.m = m, .root = root, .plan = p, .d = d};
     arena_init(&s.arena, 0);
     names_init(&s.scope_index);
     int rc = copy_options(p, o);
@@ -132,6 +153,21 @@ int plan_make(struct plan *p, struct ir_model *m, const struct policy_options *o
     for (size_t i = 0; !rc && i < sizeof passes / sizeof *passes; i++)
         rc = passes[i].run(&s);
     state_free(&s);
+    return rc;
+}
+
+int plan_make(struct plan *p, struct ir_model *m, const struct policy_options *o, struct diag *d)
+{
+    int rc = decide(p, m, 0, o, d);
+    for (uint32_t g = 1; !rc && g < m->n_graphs; g++) { /* further programs of one archive */
+        struct plan q;
+        if (m->graphs[g].kind != IR_GRAPH_MAIN)
+            continue;
+        rc = decide(&q, m, g, o, d);
+        if (!rc)
+            rc = plan_merge(p, &q);
+        plan_free(&q);
+    }
     if (rc == IR_EMEM)
         diag_error(d, IR_EMEM, "memory exhausted while deciding");
     if (rc) {

@@ -63,8 +63,8 @@ static int collect(struct state *s, struct crossings *c, const uint32_t *region_
             if (!rc)
                 rc = add(c, region_of[i], u.value, false);
         }
-    for (uint32_t i = 0; !rc && i < s->m->graphs[0].n_outputs; i++) {
-        struct use u = walk_resolve(w, (struct use){FRAME_MAIN, s->m->graphs[0].outputs[i]});
+    for (uint32_t i = 0; !rc && i < s->m->graphs[s->root].n_outputs; i++) {
+        struct use u = walk_resolve(w, (struct use){FRAME_MAIN, s->m->graphs[s->root].outputs[i]});
         if (u.value != IR_NONE)
             rc = add(c, of_slot[walk_slot(w, u)], u.value, true);
     }

@@ -64,9 +64,36 @@ static struct str name_scope(struct str name)
     return slash < 0 ? str_sub(name, 0, 0) : str_sub(name, 0, (size_t)slash);
 }
 
+/* The name that the exporter gave: ONNX Runtime puts "fused " in front where it fuses an activation into a
+ * product; TensorFlow Lite joins the names of what it fused by semicolons, the product's first. */
+static struct str exporter_name(struct str name)
+{
+    const struct str fused = STR_LIT("fused ");
+    ptrdiff_t semicolon = str_chr(name, ';');
+    if (semicolon > 0)
+        name.n = (size_t)semicolon;
+    return str_starts(name, fused) ? str_sub(name, fused.n, name.n - fused.n) : name;
+}
+
+/* TensorFlow's operators of several nodes open scopes of their own: "dense/Tensordot/MatMul",
+ * "dense/BiasAdd/ReadVariableOp". The module is what is around them. */
+static struct str without_ops(struct str raw)
+{
+    static const char *const ops[] = {"Tensordot", "BiasAdd", "MatMul"};
+    ptrdiff_t slash = str_rchr(raw, '/');
+    if (raw.n == 0 || raw.s[0] == '/' || slash < 0)
+        return raw;
+    struct str last = str_sub(raw, (size_t)slash + 1, raw.n - (size_t)slash - 1);
+    for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
+        if (str_is(last, ops[i]))
+            return str_sub(raw, 0, (size_t)slash);
+    return raw;
+}
+
 static int scope_from_name(struct state *s, struct str name, uint32_t *out)
 {
-    struct str raw = name_scope(name);
+    name = exporter_name(name);
+    struct str raw = without_ops(name_scope(name));
     bool fresh;
     *out = 0;
     if (name.n == 0 || str_chr(name, '/') < 0 || str_find(name, STR_LIT("::")) >= 0)

@@ -210,12 +210,17 @@ static int advance(struct walker *k)
 
 int walk_build(struct walk *w, struct ir_model *m, uint64_t max_steps, struct diag *d)
 {
+    return walk_build_from(w, m, 0, max_steps, d);
+}
+
+int walk_build_from(struct walk *w, struct ir_model *m, uint32_t root, uint64_t max_steps, struct diag *d)
+{
     *w = (struct walk){.m = m, .sorted = true};
     struct walker k = {.w = w, .max_steps = max_steps, .d = d};
     k.order = calloc(m->n_graphs ? m->n_graphs : 1, sizeof *k.order);
     int rc = k.order ? number_values(w) : IR_EMEM;
     if (!rc)
-        rc = enter(&k, IR_NONE, IR_NONE, 0);
+        rc = enter(&k, IR_NONE, IR_NONE, root);
     while (!rc && k.n > 0)
         rc = advance(&k);
     for (uint32_t g = 0; k.order && g < m->n_graphs; g++)

@@ -51,6 +51,8 @@ struct walk {
 
 /* 0; IR_EINPUT: a cycle, functions that call themselves, too many steps; IR_EMEM. */
 int walk_build(struct walk *w, struct ir_model *m, uint64_t max_steps, struct diag *d);
+/* The same from another main graph: a further program of a .pt2. */
+int walk_build_from(struct walk *w, struct ir_model *m, uint32_t root, uint64_t max_steps, struct diag *d);
 void walk_free(struct walk *w);
 
 /* The i-th input or output of a step's node, as the step sees it: not yet resolved. */

@@ -332,8 +332,6 @@ Test(aten, warnings_name_the_nodes)
                                                "which is not what trains: 6 nodes ('bmm', 'bmm_2', "
                                                "'bmm_3', 'bmm_4', 'bmm_6', 'bmm_7') would be mm in training; "
                                                "export it with torch.export.export alone");
-    expect_warning("tests/pt2/programs.pt2",
-                   "the archive holds 2 programs: only the first, 'prefill', is decided, not 'decode'");
     expect_warning("tests/pt2/cond.pt2", NULL);
     expect_warning("tests/cases/layout/model.pt2", NULL);
 }
