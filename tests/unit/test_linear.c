@@ -130,35 +130,36 @@ Test(linear, metadata)
 /* A module of another class is no Linear, whatever it multiplies; a subclass is one. */
 Test(linear, metadata_classes)
 {
-    bench_add(&b,
-              "in x f32[2,8]\nparam v f32[8,8]\n"
-              "A: a = MatMul(x,v) " NS("['', 'conv1d', 'addmm']") " " CH(
-                  "['M', 'transformers.pytorch_utils.Conv1D', "
-                  "'aten.addmm.default']") "\n"
-                                           "B: c = MatMul(a,v) " NS(
-                                               "['', 'wn', "
-                                               "'linear']") " " CH("['M', "
-                                                                   "'torch.nn.utils.parametrize."
-                                                                   "ParametrizedLinear', "
-                                                                   "'aten.linear.default']") "\n"
-                                                                                             "C: d = "
-                                                                                             "MatMul("
-                                                                                             "c,v)"
-                                                                                             " " NS("['', "
-                                                                                                    "'matmul'"
-                                                                                                    "]") " " CH(
-                                                                                                 "['"
-                                                                                                 "M',"
-                                                                                                 " '"
-                                                                                                 "ate"
-                                                                                                 "n."
-                                                                                                 "mat"
-                                                                                                 "mul"
-                                                                                                 ".de"
-                                                                                                 "fau"
-                                                                                                 "lt'"
-                                                                                                 "]") "\nout "
-                                                                                                      "d");
+    bench_add(
+        &b,
+        "in x f32[2,8]\nparam v f32[8,8]\n"
+        "A: a = MatMul(x,v) " NS("['', 'conv1d', 'addmm']") " " CH(
+            "['M', 'transformers.pytorch_utils.Conv1D', "
+            "'aten.addmm.default']") "\n"
+                                     "B: c = MatMul(a,v) " NS(
+                                         "['', 'wn', "
+                                         "'linear']") " " CH("['M', "
+                                                             "'torch.nn.utils.parametrize."
+                                                             "ParametrizedLinear', "
+                                                             "'aten.linear.default']") "\n"
+                                                                                       "C: d = "
+                                                                                       "MatMul("
+                                                                                       "c,v)"
+                                                                                       " " NS(
+                                                                                           "['', "
+                                                                                           "'matmul'"
+                                                                                           "]") " " CH("['"
+                                                                                                       "M',"
+                                                                                                       " '"
+                                                                                                       "ate"
+                                                                                                       "n."
+                                                                                                       "mat"
+                                                                                                       "mul"
+                                                                                                       ".de"
+                                                                                                       "fau"
+                                                                                                       "lt'"
+                                                                                                       "]") "\nout "
+                                                                                                            "d");
     assert_planned(&b);
     assert_text(bench_columns(&b, "nfe"), "A conv1d metadata\nB wn metadata\nC - -\n");
     assert_text(bench_linears(&b), "wn v 8 8 whole metadata\n");
@@ -239,6 +240,17 @@ Test(linear, bias)
                   "out c");
     assert_names("MatMul_3 fc bias\n");
     assert_text(bench_linears(&b), "fc 12 8 4 whole bias\n");
+}
+
+/* ... also where a tool fused it into another op. */
+Test(linear, fused_bias)
+{
+    bench_add(&b, "opset - 17\nopset com.microsoft 1\nin x f32[2,8]\nparam val_16 f32[8,8]\nparam "
+                  "attn.out_proj.bias f32[8]\nparam g f32[8]\n"
+                  "node_MatMul_36: a = MatMul(x,val_16)\nc = "
+                  "com.microsoft::SkipLayerNormalization(a,x,g,g,attn.out_proj.bias)\nout c");
+    assert_names("node_MatMul_36 attn.out_proj bias\n");
+    assert_text(bench_linears(&b), "attn.out_proj val_16 8 8 whole bias\n");
 }
 
 /* The scope is stronger: deduplicated biases lie. */
@@ -325,6 +337,15 @@ Test(linear, other_parameters)
         &b,
         "in x f32[2,3,8,8]\nparam conv.weight f32[4,3,1,1]\nparam norm.weight f32[8]\nparam pos f32[8,8]\n"
         "y = Conv(x,conv.weight)\nz = Mul(y,norm.weight)\nw = Add(z,pos)\nout w");
+    assert_linears("");
+}
+
+/* A weight that an attention op multiplies by as it is: no Linear that is never called. */
+Test(linear, weights_inside_attention_ops)
+{
+    bench_add(&b, "opset - 17\nopset com.microsoft 1\nin x f32[2,3,8]\nparam h.0.c_attn.weight "
+                  "f32[8,24]\nparam h.0.c_attn.bias f32[24]\n"
+                  "y = com.microsoft::Attention(x,h.0.c_attn.weight,h.0.c_attn.bias)\nout y");
     assert_linears("");
 }
 

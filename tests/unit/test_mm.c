@@ -313,6 +313,21 @@ Test(mm, bias_without_scopes)
     assert_rows(MM_TORCH, "A 8x8 addmm\nB 8x8 addmm\n");
 }
 
+/* ONNX Runtime fuses biases into what reads the product: the Linear is a biased one still. */
+Test(mm, bias_fused_into_the_reader)
+{
+    bench_add(&b, "opset - 17\nopset com.microsoft 1\nin x f32[2,5,8]\nparam w f32[8,8]\nparam fc1.bias "
+                  "f32[8]\nparam fc2.bias f32[8]\n"
+                  "param out.bias f32[8]\nparam g f32[8]\nparam scale f32[8]\n"
+                  "A: a = MatMul(x,w)\nc = com.microsoft::BiasGelu(a,fc1.bias)\n"
+                  "B: d = MatMul(c,w)\ne = com.microsoft::SkipLayerNormalization(d,x,g,g,fc2.bias)\n"
+                  "C: f = MatMul(e,w)\nh = com.microsoft::SkipSimplifiedLayerNormalization(x,f,g,out.bias)\n"
+                  "D: i = MatMul(h,w)\nj = com.microsoft::FastGelu(i)\nE: k = MatMul(j,w)\nl = "
+                  "com.microsoft::BiasGelu(k,scale)\n"
+                  "F: m = MatMul(l,w)\nn = com.microsoft::SkipLayerNormalization(m,m,g,g,fc2.bias)\nout n");
+    assert_rows(MM_TORCH, "A 8x8 addmm\nB 8x8 addmm\nC 8x8 addmm\nD 8x8 odd:1\nE 8x8 even:2\nF 8x8 odd:3\n");
+}
+
 /* A biased Linear of a non-contiguous input runs as matmul + add: an mm, and the row says what is assumed. */
 Test(mm, biased_and_not_contiguous)
 {
