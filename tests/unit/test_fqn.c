@@ -132,9 +132,20 @@ Test(fqn, tensorflow_and_jax)
         {"model/dense/Tensordot/ReadVariableOp", "kernel", "model.dense"},
         {"StatefulPartitionedCall/model/dense/MatMul/ReadVariableOp:0", "kernel",
          "StatefulPartitionedCall.model.dense"},
+        {"micro/dense/BiasAdd/ReadVariableOp_quantized", "bias", "micro.dense"},
+        {"dense/kernel:0_quantized", "kernel", "dense"},
+        {"micro/dense/BiasAdd/ReadVariableOp_scale", "none", ""},
+        {"micro/dense/BiasAdd/ReadVariableOp_zero_point", "none", ""},
         {"a/b/gamma", "other", "a.b"},
         {"dense.kernel", "kernel", "dense"},
     };
+    check_params(c, sizeof c / sizeof *c);
+}
+
+Test(fqn, paddle)
+{
+    static const struct param_case c[] = {
+        {"fc_0.w_0", "kernel", "fc_0"}, {"fc_0.b_0", "bias", "fc_0"}, {"fc_0.w_1", "other", "fc_0"}};
     check_params(c, sizeof c / sizeof *c);
 }
 

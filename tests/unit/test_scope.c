@@ -109,6 +109,32 @@ Test(scope, fusion_suffixes)
     assert_text(atoms("e"), "-");
 }
 
+/* TensorFlow's scopes hold operators, too. */
+Test(scope, tensorflow_operators)
+{
+    bench_add(&b, "in x\nmodel/dense/Tensordot/MatMul: a = Relu(x)\nmodel/dense/BiasAdd/ReadVariableOp: c = "
+                  "Relu(x)\nmodel/dense/MatMul: d = Relu(x)\n"
+                  "/MatMul/MatMul: e = Relu(x)\nTensordot/MatMul: f = Relu(x)\nout a");
+    learn();
+    assert_text(atoms("a"), "name:model/dense");
+    cr_assert_eq(scope_of("a"), scope_of("c"));
+    cr_assert_eq(scope_of("a"), scope_of("d"));
+    assert_text(atoms("e"), "name:MatMul"); /* a torch module of that name */
+    assert_text(atoms("f"), "name:Tensordot");
+}
+
+/* ... or puts "fused " in front; TensorFlow Lite joins the names of what it fused. */
+Test(scope, fused_names)
+{
+    bench_add(&b, "in x\nfused /pooler/dense/Gemm: a = "
+                  "Relu(x)\nmicro/dense/MatMul;micro/dense/Relu;micro/dense/BiasAdd: c = Relu(x)\n"
+                  ";a/b: d = Relu(x)\nout a");
+    learn();
+    assert_text(atoms("a"), "name:pooler/dense");
+    assert_text(atoms("c"), "name:micro/dense");
+    assert_text(atoms("d"), "name:;a");
+}
+
 Test(scope, wrappers_are_left_out)
 {
     bench_add(&b, "in x\n/_orig_mod/layers.0/_checkpoint_wrapped_module/wq/MatMul: a = MatMul(x,x)\n"
@@ -128,38 +154,57 @@ Test(scope, metadata)
     bench_add(
         &b,
         "in x\na = MatMul(x,x) " NS("['', 'layers.0', 'layers.0.moe.router.gate', 'linear']") " " CH(
-            "['m.Model', 'm.Block', 'torch.nn.modules.linear.Linear', 'aten.linear.default']") "\n"
-                                                                                               "c = "
-                                                                                               "Add(x,x) " NS("['', 'add']") "\nd = Add(x,x) " NS(
-                                                                                                   "[\"\", "
-                                                                                                   "\"layers."
-                                                                                                   "0\", "
-                                                                                                   "\"add_"
-                                                                                                   "1\"]") "\n"
-                                                                                                           "/"
-                                                                                                           "z"
-                                                                                                           "/"
-                                                                                                           "R"
-                                                                                                           "e"
-                                                                                                           "l"
-                                                                                                           "u"
-                                                                                                           ":"
-                                                                                                           " "
-                                                                                                           "e"
-                                                                                                           " "
-                                                                                                           "="
-                                                                                                           " "
-                                                                                                           "R"
-                                                                                                           "e"
-                                                                                                           "l"
-                                                                                                           "u"
-                                                                                                           "("
-                                                                                                           "x"
-                                                                                                           ")"
-                                                                                                           " " NS(
-                                                                                                               "['', 'layers.1', 'relu']") "\n"
-                                                                                                                                           "f = Relu(x) " NS(
-                                                                                                                                               "['', '_orig_mod.layers.2', 'relu']") "\nout a");
+            "['m.Model', "
+            "'m.Block', "
+            "'torch.nn.modules."
+            "linear.Linear', "
+            "'aten.linear.default'"
+            "]") "\n"
+                 "c = "
+                 "Add(x,x) " NS(
+                     "["
+                     "'"
+                     "'"
+                     ","
+                     " "
+                     "'"
+                     "a"
+                     "d"
+                     "d"
+                     "'"
+                     "]") "\nd = Add(x,x) " NS("[\"\", "
+                                               "\"layers."
+                                               "0\", "
+                                               "\"add_"
+                                               "1\"]") "\n"
+                                                       "/"
+                                                       "z"
+                                                       "/"
+                                                       "R"
+                                                       "e"
+                                                       "l"
+                                                       "u"
+                                                       ":"
+                                                       " "
+                                                       "e"
+                                                       " "
+                                                       "="
+                                                       " "
+                                                       "R"
+                                                       "e"
+                                                       "l"
+                                                       "u"
+                                                       "("
+                                                       "x"
+                                                       ")"
+                                                       " " NS(
+                                                           "['', 'layers.1', 'relu']") "\n"
+                                                                                       "f = Relu(x) " NS(
+                                                                                           "['', "
+                                                                                           "'_orig_mod."
+                                                                                           "layers.2', "
+                                                                                           "'relu']") "\nout "
+                                                                                                      "a");
     learn();
     assert_text(atoms("a"), "meta:layers.0.moe.router.gate");
     cr_assert(str_is(scope_of("a")->cls, "torch.nn.modules.linear.Linear"));
