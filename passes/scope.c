@@ -107,6 +107,19 @@ static int scope_from_name(struct state *s, struct str name, uint32_t *out)
     return fresh ? split_atoms(s, &s->scopes[id]) : 0;
 }
 
+/* Tools name the nodes that they fuse anew, but keep the values: "/layers.0/norm/Mul_1_output_0" was written
+ * by a node of scope "/layers.0/norm". */
+static int scope_from_output(struct state *s, uint32_t node, uint32_t *out)
+{
+    struct str name = ir_value_name(s->m, ir_node_output(s->m, &s->m->nodes[node], 0));
+    ptrdiff_t slash = str_rchr(name, '/');
+    *out = 0;
+    if (slash < 0 || name.s[0] != '/' ||
+        str_find(str_sub(name, (size_t)slash, name.n - (size_t)slash), STR_LIT("_output_")) < 0)
+        return 0;
+    return scope_from_name(s, name, out);
+}
+
 /* ---- metadata ---- */
 
 /* One element of a Python list of strings as repr() writes it; p stands at its quote. Text without escapes
@@ -234,7 +247,9 @@ static int scope_of_node(struct state *s, uint32_t node, uint32_t *out)
     if (s->m->format == IR_PT2)
         return scope_from_stack(s, node, out);
     int rc = scope_from_metadata(s, node, out);
-    return rc || *out ? rc : scope_from_name(s, s->m->nodes[node].name, out);
+    if (!rc && *out == 0)
+        rc = scope_from_name(s, s->m->nodes[node].name, out);
+    return rc || *out ? rc : scope_from_output(s, node, out);
 }
 
 /* Scopes of the nodes that call functions, per frame: what a body's nodes belong to when they do not say.
