@@ -100,9 +100,24 @@ static bool next_number(struct str fqn, size_t *from, size_t *at, size_t *end)
     return false;
 }
 
+/* The Linear that an adapter wraps: what LoRA puts inside ("q.base_layer", "q.lora_A.default") makes no
+ * composite module of it. */
+static struct str adapted(struct str fqn)
+{
+    static const char *const inside[] = {".base_layer", ".lora_A", ".lora_B", ".lora_a", ".lora_b"};
+    for (size_t i = 0; i < sizeof inside / sizeof *inside; i++) {
+        ptrdiff_t at = str_find(fqn, str_of(inside[i]));
+        size_t end = (size_t)at + strlen(inside[i]);
+        if (at > 0 && (end == fqn.n || fqn.s[end] == '.'))
+            return str_sub(fqn, 0, (size_t)at);
+    }
+    return fqn;
+}
+
 static int note_linear(struct finder *f, struct str fqn)
 {
     size_t from = 0, at, end, start = 0;
+    fqn = adapted(fqn);
     while (next_number(fqn, &from, &at, &end)) {
         ptrdiff_t dot = str_rchr(str_sub(fqn, 0, at), '.');
         start = dot < 0 ? 0 : (size_t)dot + 1;
@@ -127,6 +142,26 @@ static bool outer(const struct container *c)
 static bool outer_suffixed(const struct container *c)
 {
     return c->holds && c->members > 1;
+}
+
+/* A number that is a part of a name, "attn1" and "attn2", not "encoder_layer_1". */
+static bool part_of_name(const struct container *c)
+{
+    return !c->plain && c->stem.s[c->stem.n - 1] != '_';
+}
+
+/* Modules that are numbered so within a block are parts of it: attn1 and attn2 of transformer_blocks.0. */
+static void drop_parts(struct finder *f)
+{
+    for (uint32_t i = 0; i < f->containers.n; i++) {
+        size_t from = 0, at, end;
+        while (part_of_name(&f->c[i]) && next_number(f->c[i].stem, &from, &at, &end)) {
+            uint32_t around = names_find(&f->containers, str_sub(f->c[i].stem, 0, at));
+            if (end < f->c[i].stem.n && around != NAME_NONE && composite(&f->c[around]) &&
+                !part_of_name(&f->c[around]))
+                f->c[i].composite = false;
+        }
+    }
 }
 
 /* Marks what lies around (or, `inwards`, inside) another candidate. */
@@ -163,6 +198,7 @@ int auto_choose(struct auto_blocks *out, const struct str *linears, uint32_t n_l
     for (uint32_t i = 0; !rc && i < n_linears; i++)
         rc = note_linear(&f, linears[i]);
     if (!rc) {
+        drop_parts(&f);
         mark_nested(&f, composite, false);
         rc = keep(out, &f, composite);
     }

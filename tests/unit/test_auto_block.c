@@ -145,7 +145,9 @@ Test(auto_block, unet)
 {
     add_each("down_blocks.#.attentions.%.transformer_blocks.0.attn1.to_q "
              "down_blocks.#.attentions.%.transformer_blocks.0.attn1.to_k "
+             "down_blocks.#.attentions.%.transformer_blocks.0.attn1.to_out.0 "
              "down_blocks.#.attentions.%.transformer_blocks.0.attn2.to_q "
+             "down_blocks.#.attentions.%.transformer_blocks.0.attn2.to_out.0 "
              "down_blocks.#.attentions.%.transformer_blocks.0.ff.net.0.proj "
              "down_blocks.#.attentions.%.transformer_blocks.0.ff.net.2 "
              "down_blocks.#.attentions.%.proj_in down_blocks.#.attentions.%.proj_out "
@@ -262,12 +264,36 @@ Test(auto_block, heads)
     assert_blocks("blocks.0 blocks.1 outside");
 }
 
+/* Numbered parts of a name count where no block is around them: l0.q, l1.q; block1.attn, block2.attn. */
+Test(auto_block, numbers_without_a_dot)
+{
+    add_each("l#.attn.q l#.attn.k l#.mlp.up", 2, 1);
+    one("head");
+    assert_blocks("l0 l1 outside");
+}
+
+Test(auto_block, numbered_blocks_in_stages)
+{
+    add_each("stages.#.block_%.attn.q stages.#.block_%.mlp.up", 2, 2);
+    assert_blocks("stages.0.block_0 stages.0.block_1 stages.1.block_0 stages.1.block_1");
+}
+
 /* LoRA wraps each Linear in a module of several: numbers appear nowhere else, so nothing changes. */
 Test(auto_block, lora)
 {
     add_each("layers.#.attn.q.base_layer layers.#.attn.q.lora_A.default layers.#.attn.q.lora_B.default "
              "layers.#.mlp.up.base_layer layers.#.mlp.up.lora_A.default",
              2, 1);
+    assert_blocks("layers.0 layers.1");
+}
+
+/* ... nor of experts, whose Linears then have Linears inside. */
+Test(auto_block, lora_in_experts)
+{
+    add_each("layers.#.attn.q.base_layer layers.#.attn.q.lora_A.default layers.#.moe.experts.%.w1.base_layer "
+             "layers.#.moe.experts.%.w1.lora_A.default layers.#.moe.experts.%.w2.base_layer "
+             "layers.#.moe.experts.%.w2.lora_A.default",
+             2, 3);
     assert_blocks("layers.0 layers.1");
 }
 

@@ -2,12 +2,15 @@
 #include "tests/unit/graph_builder.h"
 
 #include <criterion/criterion.h>
+#include <stdio.h>
 
 static struct bench b;
+static uint32_t n_weights; /* of the models made by several() */
 
 static void setup(void)
 {
     bench_init(&b);
+    n_weights = 0;
 }
 
 static void teardown(void)
@@ -114,6 +117,128 @@ Test(block, given_with_missing_containers)
     bench_blocks(&b, "transformer.h.1");
     assert_planned(&b);
     assert_text(bench_columns(&b, "b"), "-\n-\ntransformer.h.1#0\n");
+}
+
+/* ---- what a person would call the blocks of well-known models, from folded exports: names in scopes only
+ * ---- */
+
+/* One Linear of the model: the next value is y<k>. */
+static void next(const char *scope)
+{
+    char x[16], y[16], weight[32];
+    snprintf(x, sizeof x, n_weights ? "y%u" : "x", n_weights);
+    snprintf(y, sizeof y, "y%u", n_weights + 1);
+    snprintf(weight, sizeof weight, "onnx::MatMul_%u", 100 + n_weights);
+    folded(scope, weight, x, y);
+    n_weights++;
+}
+
+static void several(const char *base, const char *names)
+{
+    while (*names) {
+        char scope[128];
+        size_t n = strcspn(names, " ");
+        snprintf(scope, sizeof scope, "%s/%.*s", base, (int)n, names);
+        next(scope);
+        names += n + (names[n] == ' ');
+    }
+}
+
+static void assert_block_names(const char *want)
+{
+    bench_add(&b, "out y%u", n_weights);
+    assert_planned(&b);
+    assert_text(bench_block_list(&b), want);
+}
+
+Test(block, swin)
+{
+    bench_add(&b, "in x f32[2,8]");
+    for (int stage = 0; stage < 2; stage++) {
+        char base[64];
+        for (int i = 0; i < 2; i++) {
+            snprintf(base, sizeof base, "/stages.%d/blocks.%d", stage, i);
+            several(base, "attn/qkv attn/proj mlp/fc1 mlp/fc2");
+            bench_add(&b, "%s/Add: y%u = Add(y%u,y%u)", base, n_weights + 1, n_weights, n_weights);
+            n_weights++;
+        }
+        snprintf(base, sizeof base, "/stages.%d/downsample", stage);
+        several(base, "reduction");
+    }
+    next("/head/fc");
+    assert_block_names(
+        "stages.0.blocks.0 1\nstages.0.blocks.1 1\nstages.1.blocks.0 1\nstages.1.blocks.1 1\n");
+}
+
+Test(block, unet)
+{
+    bench_add(&b, "in x f32[2,8]");
+    next("/time_embedding/linear_1");
+    next("/time_embedding/linear_2");
+    for (int i = 0; i < 2; i++)
+        for (int j = 0; j < 2; j++) {
+            char base[96];
+            snprintf(base, sizeof base, "/down_blocks.%d/resnets.%d", i, j);
+            several(base, "time_emb_proj");
+            snprintf(base, sizeof base, "/down_blocks.%d/attentions.%d", i, j);
+            several(base, "proj_in");
+            snprintf(base, sizeof base, "/down_blocks.%d/attentions.%d/transformer_blocks.0", i, j);
+            several(base,
+                    "attn1/to_q attn1/to_k attn1/to_v attn1/to_out.0 attn2/to_q ff/net.0/proj ff/net.2");
+            snprintf(base, sizeof base, "/down_blocks.%d/attentions.%d", i, j);
+            several(base, "proj_out");
+        }
+    assert_block_names("down_blocks.0.attentions.0.transformer_blocks.0 "
+                       "1\ndown_blocks.0.attentions.1.transformer_blocks.0 1\n"
+                       "down_blocks.1.attentions.0.transformer_blocks.0 "
+                       "1\ndown_blocks.1.attentions.1.transformer_blocks.0 1\n");
+}
+
+Test(block, mixture_of_experts)
+{
+    bench_add(&b, "in x f32[2,8]");
+    for (int i = 0; i < 2; i++) {
+        char base[64];
+        snprintf(base, sizeof base, "/layers.%d", i);
+        several(base, "attention/wq attention/wo moe/router/gate moe/experts.0/w1 moe/experts.0/w2 "
+                      "moe/experts.1/w1 moe/experts.1/w2");
+    }
+    next("/output");
+    assert_block_names("layers.0 1\nlayers.1 1\n");
+}
+
+/* The same with containers that are never called left out of the scopes. */
+Test(block, mixture_of_experts_with_missing_containers)
+{
+    bench_add(&b, "in x f32[2,8]");
+    for (int i = 0; i < 2; i++) {
+        char base[64];
+        snprintf(base, sizeof base, "/layers.%d", i);
+        several(base, "attention/wq attention/wo gate experts.0/w1 experts.0/w2 experts.1/w1 experts.1/w2");
+    }
+    next("/output");
+    assert_block_names("layers.0 1\nlayers.1 1\n");
+}
+
+Test(block, plain_sequential)
+{
+    bench_add(&b, "in x f32[2,8]");
+    next("/0");
+    next("/2");
+    next("/4");
+    assert_block_names("whole 1\n");
+}
+
+Test(block, vision_transformer)
+{
+    bench_add(&b, "in x f32[2,8]");
+    for (int i = 0; i < 2; i++) {
+        char base[64];
+        snprintf(base, sizeof base, "/encoder/layers/encoder_layer_%d", i);
+        several(base, "self_attention mlp/mlp.0 mlp/mlp.3");
+    }
+    next("/heads/head");
+    assert_block_names("encoder.layers.encoder_layer_0 1\nencoder.layers.encoder_layer_1 1\n");
 }
 
 /* ---- calls ---- */
@@ -234,16 +359,26 @@ Test(block, called_again_by_metadata)
                                                                                           "ear"
                                                                                           "_1") "\nD: f = "
                                                                                                 "MatMul(e,u2)"
-                                                                                                " " NS("k",
-                                                                                                       "linea"
-                                                                                                       "r_1") "\n"
-                                                                                                              "g = "
-                                                                                                              "Add(d,"
-                                                                                                              "f)"
-                                                                                                              " " OWN(
-                                                                                                                  "ad"
-                                                                                                                  "d_"
-                                                                                                                  "1") "\nout g");
+                                                                                                " " NS(
+                                                                                                    "k",
+                                                                                                    "linea"
+                                                                                                    "r_1") "\n"
+                                                                                                           "g"
+                                                                                                           " "
+                                                                                                           "="
+                                                                                                           " "
+                                                                                                           "A"
+                                                                                                           "d"
+                                                                                                           "d"
+                                                                                                           "("
+                                                                                                           "d"
+                                                                                                           ","
+                                                                                                           "f"
+                                                                                                           ")"
+                                                                                                           " " OWN(
+                                                                                                               "ad"
+                                                                                                               "d_"
+                                                                                                               "1") "\nout g");
     bench_blocks(&b, "block");
     assert_blocks("block 2\n", "A block#0 odd:1\nB block#0 even:2\nC block#1 odd:1\nD block#1 even:2\n");
 }
