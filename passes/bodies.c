@@ -375,6 +375,10 @@ static char *disagreement(struct state *s, uint32_t a, uint32_t b)
 {
     const struct plan_row *x = &s->plan->rows[a], *y = &s->plan->rows[b];
     const char *was = policy_word(x->policy), *is = policy_word(y->policy);
+    if (x->frame == y->frame && !is_body(s, x->frame))
+        return arena_printf(&s->plan->arena,
+                            "node '%.*s' runs several mms, which decide differently (%s, %s)",
+                            STR_ARG(row_name(s, b)), was, is);
     if (x->frame == y->frame)
         return arena_printf(&s->plan->arena,
                             "mm '%.*s' in the body of '%.*s': iterations decide differently (%s, %s)",
@@ -388,8 +392,6 @@ static char *disagreement(struct state *s, uint32_t a, uint32_t b)
 int compare_runs(struct state *s)
 {
     struct plan *p = s->plan;
-    if (s->walk.n_frames == 1)
-        return 0;
     uint32_t *first = malloc((size_t)(s->m->n_nodes ? s->m->n_nodes : 1) * sizeof *first);
     if (!first)
         return IR_EMEM;
