@@ -13,8 +13,11 @@
 #define YELLOW "\033[33m"
 #define RESET  "\033[0m"
 
+/* Blanks up to column `to`: two at least, so that a cell wider than its column stays apart from the next. */
 static void pad(FILE *f, size_t width, size_t to)
 {
+    if (to < width + 2)
+        to = width + 2;
     for (; width < to; width++)
         fputc(' ', f);
 }
