@@ -391,7 +391,19 @@ static uint32_t period(const uint64_t *seq, uint32_t n, uint32_t *fail)
     return n % p == 0 ? p : n;
 }
 
-/* Splits a run whose steps, all told by metadata, are the same sequence several times. */
+/* A number for the module and operator of a step, the same in each call. */
+static uint64_t call_mark(const struct state *s, uint32_t step)
+{
+    const struct scope *sc = &s->scopes[s->scope_of[step]];
+    uint64_t module = s->scope_of[step];
+    if (sc->kind == SCOPE_NAME && sc->stem) { /* "/block/wq_1" is "/block/wq" again */
+        uint32_t id = names_find(&s->scope_index, atom_stem(sc->raw));
+        module = id == NAME_NONE ? module : id;
+    }
+    return module << 32 | s->m->nodes[s->walk.steps[step].node].op;
+}
+
+/* Splits a run whose steps, all told by metadata or scopes, are the same sequence several times. */
 static int split_run(struct blocker *b, uint32_t run, uint64_t *seq, uint32_t *steps, uint32_t *fail)
 {
     struct state *s = b->s;
@@ -400,9 +412,9 @@ static int split_run(struct blocker *b, uint32_t run, uint64_t *seq, uint32_t *s
         uint32_t step = state_step(s, i);
         if (b->run_of[step] != run || is_fixed(s, step))
             continue;
-        if (s->scopes[s->scope_of[step]].kind != SCOPE_META)
+        if (s->scope_of[step] == 0 || s->scopes[s->scope_of[step]].kind == SCOPE_STACK)
             return 0;
-        seq[n] = (uint64_t)s->scope_of[step] << 32 | s->m->nodes[s->walk.steps[step].node].op;
+        seq[n] = call_mark(s, step);
         steps[n++] = step;
     }
     uint32_t p = n > 1 ? period(seq, n, fail) : n;

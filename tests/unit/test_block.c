@@ -299,6 +299,36 @@ Test(block, tails_of_calls)
                                "odd:1\n/block/fc2_2/MatMul block#2 even:2\n");
 }
 
+/* A block with no code of its own: its modules' sequence starts again. */
+Test(block, called_again_without_own_code)
+{
+    bench_add(&b,
+              "in x f32[2,8]\nparam onnx::MatMul_1 f32[8,8]\nparam onnx::MatMul_2 f32[8,8]\nparam "
+              "onnx::MatMul_3 f32[8,8]\n"
+              "/layer/a/q/MatMul: a = MatMul(x,onnx::MatMul_1)\n/layer/a/Add: c = "
+              "Add(a,x)\n/layer/m/up/MatMul: d = MatMul(c,onnx::MatMul_2)\n"
+              "/layer/m/down/MatMul: e = MatMul(d,onnx::MatMul_3)\n/layer/m/Add: f = Add(e,c)\n"
+              "/layer/a/q_1/MatMul: g = MatMul(f,onnx::MatMul_1)\n/layer/a_1/Add: h = "
+              "Add(g,f)\n/layer/m/up_1/MatMul: i = MatMul(h,onnx::MatMul_2)\n"
+              "/layer/m/down_1/MatMul: j = MatMul(i,onnx::MatMul_3)\n/layer/m_1/Add: k = Add(j,h)\nout k");
+    bench_blocks(&b, "layer");
+    assert_blocks("layer 2\n", "/layer/a/q/MatMul layer#0 odd:1\n/layer/m/up/MatMul layer#0 "
+                               "even:2\n/layer/m/down/MatMul layer#0 odd:3\n"
+                               "/layer/a/q_1/MatMul layer#1 odd:1\n/layer/m/up_1/MatMul layer#1 "
+                               "even:2\n/layer/m/down_1/MatMul layer#1 odd:3\n");
+}
+
+/* Modules whose names end in numbers are no second calls. */
+Test(block, numbered_modules_without_own_code)
+{
+    bench_add(&b,
+              "in x f32[2,8]\nparam onnx::MatMul_1 f32[8,8]\nparam onnx::MatMul_2 f32[8,8]\nparam p f32[8]\n"
+              "/layer/fc_1/MatMul: a = MatMul(x,onnx::MatMul_1)\n/layer/fc_1/Add: c = Add(p,a)\n"
+              "/layer/fc_2/MatMul: d = MatMul(c,onnx::MatMul_2)\n/layer/fc_2/Add: e = Add(p,d)\nout e");
+    bench_blocks(&b, "layer");
+    assert_blocks("layer 1\n", "/layer/fc_1/MatMul layer#0 odd:1\n/layer/fc_2/MatMul layer#0 even:2\n");
+}
+
 /* A call that starts with its own code ends right before the next one's. */
 Test(block, calls_that_start_with_own_code)
 {
