@@ -167,8 +167,7 @@ static json_t *hex_json(const char *head, struct str bytes)
     char *p = bytes.n < SIZE_MAX / 4 ? malloc(n + 2 * bytes.n + 1) : NULL;
     if (!p)
         return NULL;
-    memcpy(p, head, n);
-    hex(p + n, bytes);
+    hex(stpcpy(p, head), bytes);
     json_t *j = json_stringn(p, n + 2 * bytes.n);
     free(p);
     return j;

@@ -4,7 +4,6 @@
 #include "schema/onnx_fields.h"
 #include "schema/wire.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
@@ -188,9 +187,10 @@ static int walk(int *fd, const char **last, int dir, const char *location, struc
     char name[NAME_MAX + 1];
     const char *at = location, *slash;
     int err = 0;
+    *last = location;
     *fd = openat(dir, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (*fd < 0)
-        return errno;
+        return file_errno();
     for (; !err && (slash = strchr(at, '/')); at = slash + 1) {
         memcpy(name, at, (size_t)(slash - at));
         name[slash - at] = '\0';
@@ -198,11 +198,11 @@ static int walk(int *fd, const char **last, int dir, const char *location, struc
             made->dirs++;
             made->dirs_to = (size_t)(slash - location);
         } else if (made && errno != EEXIST) {
-            err = errno;
+            err = file_errno();
         }
         int next = err ? -1 : openat(*fd, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         if (!err && next < 0)
-            err = errno;
+            err = file_errno();
         close_fd(fd);
         *fd = next;
     }
@@ -220,7 +220,7 @@ static int open_data(int *fd, struct stat *st, const struct external *x, const s
     *fd = -1;
     if (!err) {
         *fd = openat(dir, last, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
-        err = *fd < 0 || fstat(*fd, st) != 0 ? errno : 0;
+        err = *fd < 0 || fstat(*fd, st) != 0 ? file_errno() : 0;
     }
     close_fd(&dir);
     if (err == ENXIO) /* a socket, a FIFO */
@@ -242,8 +242,8 @@ static int check_files(struct external *x, struct diag *d)
 {
     int rc = 0;
     for (uint32_t i = 0; rc == 0 && i < x->n; i++) {
-        struct stat st;
-        int fd;
+        struct stat st = {0};
+        int fd = -1;
         rc = open_data(&fd, &st, x, &x->files[i], d);
         if (rc == 0) {
             x->files[i].size = (uint64_t)st.st_size;
@@ -355,7 +355,7 @@ static int read_all(int fd, char *buf, size_t n)
         if (k < 0 && errno == EINTR)
             continue;
         if (k <= 0)
-            return k < 0 ? errno : EIO;
+            return k < 0 ? file_errno() : EIO;
         got += (size_t)k;
     }
     return 0;
@@ -386,7 +386,7 @@ static int already_there(bool *good, int dir, const char *name, int data, const 
     struct stat there;
     *good = false;
     if (fstatat(dir, name, &there, AT_SYMLINK_NOFOLLOW) != 0)
-        return errno;
+        return file_errno();
     if (S_ISLNK(there.st_mode)) { /* a link is what we would make only when links are asked for */
         if (how != EXTERNAL_SYMLINK || fstatat(dir, name, &there, 0) != 0)
             return 0;
@@ -401,7 +401,7 @@ static int already_there(bool *good, int dir, const char *name, int data, const 
         return 0;
     int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0)
-        return errno;
+        return file_errno();
     int err = compare(good, data, fd, (uint64_t)st->st_size);
     close_fd(&fd);
     return err;
@@ -433,19 +433,19 @@ static int place_hardlink(int dir, const char *name, int data)
 {
     char link[32];
     snprintf(link, sizeof link, "/proc/self/fd/%d", data);
-    return linkat(AT_FDCWD, link, dir, name, AT_SYMLINK_FOLLOW) == 0 ? 0 : errno;
+    return linkat(AT_FDCWD, link, dir, name, AT_SYMLINK_FOLLOW) == 0 ? 0 : file_errno();
 }
 
 static int place_symlink(const struct external *x, int dir, const char *name, const char *location)
 {
     char *folder = realpath(x->from_path, NULL), *target = NULL;
-    int err = folder ? 0 : errno;
+    int err = folder ? 0 : file_errno();
     if (!err && asprintf(&target, "%s/%s", folder, location) < 0) {
         target = NULL;
         err = ENOMEM;
     }
     if (!err && symlinkat(target, dir, name) != 0)
-        err = errno;
+        err = file_errno();
     free(folder);
     free(target);
     return err;
@@ -471,7 +471,7 @@ static int place_new(const struct external *x, int dir, const char *name, int da
 static int flush_folder(int dir)
 {
     int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    int err = fd < 0 ? (errno == EACCES ? 0 : errno) : file_flush(fd);
+    int err = fd < 0 ? (errno == EACCES ? 0 : file_errno()) : file_flush(fd);
     close_fd(&fd);
     return err;
 }
@@ -479,9 +479,9 @@ static int flush_folder(int dir)
 static int place_file(struct external *x, struct external_file *f, const struct file_copy *progress,
                       struct diag *d)
 {
-    struct stat st;
-    const char *name;
-    int data, dir;
+    struct stat st = {0};
+    const char *name = NULL;
+    int data = -1, dir = -1;
     bool good = false;
     int rc = open_data(&data, &st, x, f, d);
     if (rc) {

@@ -1,7 +1,6 @@
 #include "schema/file.h"
 
 #include <ctype.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
@@ -43,7 +42,7 @@ static void close_quietly(int *fd)
 static int wait_writable(int fd)
 {
     struct pollfd p = {.fd = fd, .events = POLLOUT};
-    return poll(&p, 1, -1) < 0 && errno != EINTR ? errno : 0;
+    return poll(&p, 1, -1) < 0 && errno != EINTR ? file_errno() : 0;
 }
 
 int file_write_all(int fd, const void *bytes, size_t n)
@@ -56,7 +55,7 @@ int file_write_all(int fd, const void *bytes, size_t n)
             if (err)
                 return err;
         } else if (k < 0 && errno != EINTR) {
-            return errno;
+            return file_errno();
         } else if (k > 0) {
             p += k;
             n -= (size_t)k;
@@ -78,7 +77,7 @@ static int copy_ranges(int in, int out, const struct file_copy *how, bool *any)
     for (;;) {
         ssize_t k = copy_file_range(in, NULL, out, NULL, RANGE_PIECE, 0);
         if (k < 0 && errno != EINTR)
-            return errno;
+            return file_errno();
         if (k == 0)
             return 0;
         if (k > 0) {
@@ -95,7 +94,7 @@ static int copy_pieces(int in, int out, const struct file_copy *how)
     while (!err) {
         ssize_t k = read(in, buf, COPY_PIECE);
         if (k < 0 && errno != EINTR)
-            err = errno;
+            err = file_errno();
         if (k == 0)
             break;
         if (k > 0)
@@ -188,10 +187,10 @@ static int make_name(struct file_temp *t, mode_t mode)
         if (err)
             break;
         if (link) {
-            err = linkat(AT_FDCWD, fd_link(t->fd).s, t->dir, n.s, AT_SYMLINK_FOLLOW) == 0 ? 0 : errno;
+            err = linkat(AT_FDCWD, fd_link(t->fd).s, t->dir, n.s, AT_SYMLINK_FOLLOW) == 0 ? 0 : file_errno();
         } else {
             t->fd = openat(t->dir, n.s, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode);
-            err = t->fd < 0 ? errno : 0;
+            err = t->fd < 0 ? file_errno() : 0;
         }
     }
     if (!err && !(t->name = strdup(n.s))) {
@@ -219,10 +218,10 @@ static int rename_new(struct file_temp *t, const char *name)
     if (renameat2(t->dir, t->name, t->dir, name, RENAME_NOREPLACE) == 0)
         return 0;
     if (errno != EINVAL && errno != ENOSYS)
-        return errno;
+        return file_errno();
     if (fstatat(t->dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0)
         return EEXIST;
-    return renameat(t->dir, t->name, t->dir, name) == 0 ? 0 : errno;
+    return renameat(t->dir, t->name, t->dir, name) == 0 ? 0 : file_errno();
 }
 
 int file_temp_publish(struct file_temp *t, const char *name, bool replace)
@@ -232,15 +231,15 @@ int file_temp_publish(struct file_temp *t, const char *name, bool replace)
         /* One call where nothing is to be replaced: so that even who is killed here leaves nothing behind. */
         if (linkat(AT_FDCWD, fd_link(t->fd).s, t->dir, name, AT_SYMLINK_FOLLOW) == 0)
             return 0;
-        err = errno == EEXIST && replace ? make_name(t, 0) : errno;
+        err = errno == EEXIST && replace ? make_name(t, 0) : file_errno();
     } else {
         /* Network file systems report a full disk only here. */
         int fd = t->fd;
         t->fd = -1;
-        err = close(fd) == 0 ? 0 : errno;
+        err = close(fd) == 0 ? 0 : file_errno();
     }
     if (!err && replace)
-        err = renameat(t->dir, t->name, t->dir, name) == 0 ? 0 : errno;
+        err = renameat(t->dir, t->name, t->dir, name) == 0 ? 0 : file_errno();
     else if (!err)
         err = rename_new(t, name);
     if (!err)
@@ -261,7 +260,7 @@ int file_flush(int fd)
 {
     if (fsync(fd) == 0 || errno == EINVAL || errno == EROFS || errno == ENOTSUP || errno == EBADF)
         return 0;
-    return errno;
+    return file_errno();
 }
 
 /* ---- input */
@@ -278,10 +277,10 @@ static int open_unlinked(int *fd, const char *dir)
     struct file_temp t;
     int at = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (at < 0)
-        return errno;
+        return file_errno();
     int err = file_temp_open(&t, at, dir, 0600, NULL);
     if (!err && (*fd = fcntl(t.fd, F_DUPFD_CLOEXEC, 0)) < 0)
-        err = errno;
+        err = file_errno();
     file_temp_close(&t);
     close_quietly(&at);
     return err;
@@ -303,7 +302,7 @@ static int map(struct file_in *f, const char *name, struct diag *d)
 {
     struct stat st;
     if (fstat(f->fd, &st) != 0)
-        return fail(d, errno, "read", name);
+        return fail(d, file_errno(), "read", name);
     f->dev = st.st_dev;
     f->ino = st.st_ino;
     f->bytes = (const uint8_t *)"";
@@ -313,7 +312,7 @@ static int map(struct file_in *f, const char *name, struct diag *d)
         return fail(d, EFBIG, "map", name);
     void *p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, f->fd, 0);
     if (p == MAP_FAILED)
-        return fail(d, errno, "map", name);
+        return fail(d, file_errno(), "map", name);
     f->map = p;
     f->bytes = p;
     f->size = (uint64_t)st.st_size;
@@ -326,21 +325,24 @@ static bool mappable(const struct stat *st, int fd)
     return S_ISREG(st->st_mode) && lseek(fd, 0, SEEK_CUR) == 0;
 }
 
-/* `own`: fd is ours to keep. */
-static int load(struct file_in *f, int fd, bool own, const char *name, struct diag *d)
+/* Makes f->fd something that can be mapped: `fd` itself, when it is ours to keep, or a copy. */
+static int take(struct file_in *f, int fd, bool own, const char *name, struct diag *d)
 {
     struct stat st;
-    int rc = 0;
     if (fstat(fd, &st) != 0)
-        rc = fail(d, errno, "read", name);
-    else if (S_ISDIR(st.st_mode))
-        rc = fail(d, EISDIR, "read", name);
-    else if (!mappable(&st, fd))
-        rc = spool(f, fd, name, d);
-    else if (own)
-        f->fd = fd;
-    else if ((f->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0)) < 0)
-        rc = fail(d, errno, "read", name);
+        return fail(d, file_errno(), "read", name);
+    if (S_ISDIR(st.st_mode))
+        return fail(d, EISDIR, "read", name);
+    if (!mappable(&st, fd))
+        return spool(f, fd, name, d);
+    f->fd = own ? fd : fcntl(fd, F_DUPFD_CLOEXEC, 0);
+    return f->fd < 0 ? fail(d, file_errno(), "read", name) : 0;
+}
+
+/* `own`: fd is ours to close. */
+static int load(struct file_in *f, int fd, bool own, const char *name, struct diag *d)
+{
+    int rc = take(f, fd, own, name, d);
     if (own && f->fd != fd)
         close_quietly(&fd);
     if (rc == 0)
@@ -357,7 +359,7 @@ int file_in_open(struct file_in *f, const char *path, struct diag *d)
         return fail(d, ENOMEM, "open", path);
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
     if (fd < 0) {
-        int rc = fail(d, errno, "open", path);
+        int rc = fail(d, file_errno(), "open", path);
         file_in_close(f);
         return rc;
     }
@@ -454,7 +456,7 @@ static int resolve(char **target, struct stat *st, int *fd, const char *path)
         }
         if (lstat(p, st) != 0) {
             if (errno != ENOENT) {
-                int err = errno;
+                int err = file_errno();
                 free(p);
                 return err;
             }
@@ -466,7 +468,7 @@ static int resolve(char **target, struct stat *st, int *fd, const char *path)
         }
         p = follow(p);
     }
-    int err = p ? ELOOP : errno;
+    int err = p ? ELOOP : file_errno();
     free(p);
     return err;
 }
@@ -490,7 +492,7 @@ static int open_through(struct file_out *o, const char *target, int own)
 {
     o->through = true;
     o->fd = own >= 0 ? fcntl(own, F_DUPFD_CLOEXEC, 0) : open(target, O_WRONLY | O_CLOEXEC | O_NOCTTY);
-    return o->fd < 0 ? errno : 0;
+    return o->fd < 0 ? file_errno() : 0;
 }
 
 static int open_target(struct file_out *o, const char *target, const struct stat *st,
@@ -505,13 +507,13 @@ static int open_target(struct file_out *o, const char *target, const struct stat
     if (o->dir < 0 && errno == EACCES) /* may still be written to; it cannot be flushed then */
         o->dir = open(o->folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (o->dir < 0)
-        return errno;
+        return file_errno();
     if (!*o->name) /* "name/" */
         return EISDIR;
     mode_t mode = 0666;
     if (S_ISREG(st->st_mode)) {
         if (faccessat(o->dir, o->name, W_OK, AT_EACCESS) != 0)
-            return errno;
+            return file_errno();
         o->exists = true;
         o->mode = st->st_mode & 07777;
         o->uid = st->st_uid;
@@ -551,15 +553,15 @@ static int keep_owner_and_mode(const struct file_out *o)
     struct stat now;
     mode_t mode = o->mode;
     if (fstat(o->fd, &now) != 0)
-        return errno;
+        return file_errno();
     if (now.st_uid != o->uid || now.st_gid != o->gid) {
         if (fchown(o->fd, o->uid, o->gid) != 0) {
             mode &= (mode_t) ~(S_ISUID | S_ISGID);
             if (fchown(o->fd, (uid_t)-1, o->gid) != 0 && errno != EPERM)
-                return errno;
+                return file_errno();
         }
     }
-    return fchmod(o->fd, mode) == 0 ? 0 : errno;
+    return fchmod(o->fd, mode) == 0 ? 0 : file_errno();
 }
 
 int file_out_commit(struct file_out *o, struct diag *d)
@@ -572,7 +574,7 @@ int file_out_commit(struct file_out *o, struct diag *d)
     if (!err && o->through) {
         int fd = o->fd;
         o->fd = -1;
-        err = close(fd) == 0 ? 0 : errno;
+        err = close(fd) == 0 ? 0 : file_errno();
     } else if (!err) {
         err = file_temp_publish(&o->temp, o->name, true);
     }

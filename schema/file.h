@@ -11,12 +11,20 @@
 
 #include "ir/diag.h"
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
 #define FILE_TEMP_PREFIX ".sactag-"
+
+/* Why the last system call failed: never 0. */
+static inline int file_errno(void)
+{
+    int e = errno;
+    return e > 0 ? e : EIO;
+}
 
 /* ---- input */
 

@@ -38,8 +38,8 @@ static int add_texts(struct onnx_writer *w, struct texts *t, const struct annot 
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < n; i++) {
         rc = add_text(w, &used, &t->key[i], a[i].key);
-        if (rc == 0)
-            rc = add_text(w, &used, &t->value[i], a[i].kind == ANNOT_ATTR_INT ? (struct str){0} : a[i].value);
+        if (rc == 0 && a[i].kind != ANNOT_ATTR_INT)
+            rc = add_text(w, &used, &t->value[i], a[i].value);
     }
     return rc;
 }
@@ -77,7 +77,7 @@ int onnx_pack_node(struct onnx_writer *w, struct str *bytes, const struct annot 
     Onnx__NodeProto node = ONNX__NODE_PROTO__INIT;
     Onnx__StringStringEntryProto entry[ENTRIES_MAX], *entries[ENTRIES_MAX];
     Onnx__AttributeProto attr[ENTRIES_MAX], *attrs[ENTRIES_MAX];
-    struct texts t;
+    struct texts t = {{0}, {0}};
     if (n > ENTRIES_MAX)
         return diag_error(w->d, IR_EINPUT, "more than %d entries for one node", ENTRIES_MAX);
     int rc = add_texts(w, &t, a, n);
@@ -107,7 +107,7 @@ int onnx_model_entry(struct onnx_writer *w, struct str *bytes, char **value, str
     Onnx__ModelProto model = ONNX__MODEL_PROTO__INIT;
     Onnx__StringStringEntryProto entry = ONNX__STRING_STRING_ENTRY_PROTO__INIT, *entries = &entry;
     struct annot a = {.node = ANNOT_MODEL, .kind = ANNOT_META, .key = key, .value = text};
-    struct texts t;
+    struct texts t = {{0}, {0}};
     int rc = add_texts(w, &t, &a, 1);
     if (rc)
         return rc;

@@ -9,7 +9,9 @@ struct str onnx_key_of(struct str body)
     while ((rc = wire_next(&w, &f)) == 1)
         if (wire_is_len(&f, ONNX_ENTRY_KEY))
             key = wire_str(&f);
-    return rc ? (struct str){0} : key;
+    if (rc)
+        key.n = 0;
+    return key;
 }
 
 _Static_assert((int)ONNX_ENTRY_KEY == (int)ONNX_ATTR_NAME, "onnx_key_of() reads both");

@@ -86,6 +86,21 @@ static int write_pending(struct sink_fd *s)
     return 0;
 }
 
+/* writev() takes what it only reads as if it were to be written. */
+static void *unconst(const void *p)
+{
+    union {
+        const void *in;
+        void *out;
+    } u = {p};
+    return u.out;
+}
+
+static const uint8_t *piece_end(const struct iovec *v)
+{
+    return (const uint8_t *)v->iov_base + v->iov_len;
+}
+
 static int add_piece(struct sink_fd *s, const uint8_t *p, size_t n)
 {
     if (s->n_iov == IOV_PIECES) {
@@ -93,11 +108,10 @@ static int add_piece(struct sink_fd *s, const uint8_t *p, size_t n)
         if (rc)
             return rc;
     }
-    struct iovec *last = s->n_iov ? &s->iov[s->n_iov - 1] : NULL;
-    if (last && (const uint8_t *)last->iov_base + last->iov_len == p)
-        last->iov_len += n;
+    if (s->n_iov && piece_end(&s->iov[s->n_iov - 1]) == p)
+        s->iov[s->n_iov - 1].iov_len += n;
     else
-        s->iov[s->n_iov++] = (struct iovec){.iov_base = (void *)(uintptr_t)p, .iov_len = n};
+        s->iov[s->n_iov++] = (struct iovec){.iov_base = unconst(p), .iov_len = n};
     s->pending += n;
     return s->pending >= SINK_CALL ? write_pending(s) : 0;
 }

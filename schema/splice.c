@@ -169,11 +169,11 @@ int splice_write(struct splice_cursor *c, uint64_t upto, struct sink *to)
         if (next > s->size || (!last && next >= upto))
             return run(c, last ? s->size : upto, to);
         int rc = run(c, next, to);
-        if (rc == 0 && at_r < at_e) {
+        if (rc == 0 && r && at_r < at_e) {
             rc = sink_put(to, r->prefix, r->n_prefix, SINK_NEW);
             c->at = r->off;
             c->record++;
-        } else if (rc == 0) {
+        } else if (rc == 0 && e) {
             rc = sink_put(to, e->ins, e->n_ins, SINK_NEW);
             c->at = e->off + e->del;
             c->edit++;
