@@ -68,17 +68,34 @@ size_t text_width(struct sactag_text t, size_t most)
     return width < most ? width : most;
 }
 
-static size_t put_dim(char *out, size_t cap, int64_t dim)
+size_t decimal(char out[DECIMAL_MAX], uint64_t v)
 {
-    int n = dim < 0 ? snprintf(out, cap, "?") : snprintf(out, cap, "%" PRId64, dim);
-    return (size_t)n;
+    char digits[DECIMAL_MAX];
+    size_t n = 0;
+
+    do
+        digits[n++] = (char)('0' + v % 10);
+    while ((v /= 10) != 0);
+    for (size_t i = 0; i < n; i++)
+        out[i] = digits[n - 1 - i];
+    out[n] = '\0';
+    return n;
+}
+
+static size_t put_dim(char *out, int64_t dim)
+{
+    if (dim >= 0)
+        return decimal(out, (uint64_t)dim);
+    out[0] = '?';
+    out[1] = '\0';
+    return 1;
 }
 
 const char *shape_text(char *out, struct sactag_shape s)
 {
-    size_t n = put_dim(out, SHAPE_MAX, s.k);
+    size_t n = put_dim(out, s.k);
 
     out[n++] = 'x';
-    put_dim(out + n, SHAPE_MAX - n, s.n);
+    put_dim(out + n, s.n);
     return out;
 }

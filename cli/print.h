@@ -34,6 +34,10 @@ bool print_forced(FILE *f, const sactag_plan *plan, const char *file);
 
 /* ---- cells */
 
+/* The number in decimal; returns its length. */
+#define DECIMAL_MAX 21 /* 64 bits and the NUL */
+size_t decimal(char out[DECIMAL_MAX], uint64_t v);
+
 /* Prints text escaped; returns its width on a terminal. */
 size_t put_text(FILE *f, struct sactag_text t);
 /* That width, without printing; `most` when it is wider. */

@@ -13,13 +13,28 @@
 #define YELLOW "\033[33m"
 #define RESET  "\033[0m"
 
+static void pad_to(FILE *f, size_t width, size_t to)
+{
+    static const char spaces[] = "                                                                ";
+
+    while (width < to) {
+        size_t n = to - width < sizeof spaces - 1 ? to - width : sizeof spaces - 1;
+        fwrite(spaces, 1, n, f);
+        width += n;
+    }
+}
+
 /* Blanks up to column `to`: two at least, so that a cell wider than its column stays apart from the next. */
 static void pad(FILE *f, size_t width, size_t to)
 {
-    if (to < width + 2)
-        to = width + 2;
-    for (; width < to; width++)
-        fputc(' ', f);
+    pad_to(f, width, to < width + 2 ? width + 2 : to);
+}
+
+/* A word, and blanks as above. */
+static void put_word(FILE *f, const char *word, size_t to)
+{
+    fputs(word, f);
+    pad(f, strlen(word), to);
 }
 
 static void style(const struct page *p, const char *code)
@@ -320,7 +335,7 @@ static void measure(struct table *t)
 {
     size_t n = sactag_plan_count(t->p->plan);
     struct line l;
-    char shape[SHAPE_MAX], ordinal[16];
+    char shape[SHAPE_MAX], ordinal[DECIMAL_MAX];
 
     t->block = 5, t->ordinal = 1, t->name = 2, t->evidence = 4, t->rhs = 3; /* as wide as their titles */
     rewind_table(t);
@@ -329,7 +344,7 @@ static void measure(struct table *t)
         if (!l.shown)
             continue;
         widen(&t->block, block_cell(t, &l, NULL));
-        widen(&t->ordinal, (size_t)snprintf(ordinal, sizeof ordinal, "%" PRIu32, l.ordinal));
+        widen(&t->ordinal, decimal(ordinal, l.ordinal));
         widen(&t->name, name_cell(&l, NULL));
         widen(&t->evidence, strlen(sactag_evidence_name(l.r.evidence)));
         widen(&t->rhs, strlen(shape_text(shape, l.r.rhs)));
@@ -341,26 +356,24 @@ static void put_policy(const struct table *t, const struct sactag_row *r)
     const char *color = r->policy == SACTAG_SAVE ? GREEN : r->policy == SACTAG_RECOMPUTE ? YELLOW : FAINT;
 
     style(t->p, color);
-    fprintf(t->p->f, "%-9s", sactag_policy_name(r->policy));
+    fputs(sactag_policy_name(r->policy), t->p->f);
     style(t->p, RESET);
-    fputs("  ", t->p->f);
+    pad(t->p->f, strlen(sactag_policy_name(r->policy)), 11);
 }
 
 static void put_line(const struct table *t, const struct line *l)
 {
     FILE *f = t->p->f;
-    char shape[SHAPE_MAX];
+    char shape[SHAPE_MAX], ordinal[DECIMAL_MAX] = "-";
     bool forced = l->r.reason.n > 7 && memcmp(l->r.reason.s, "forced:", 7) == 0;
 
     pad(f, block_cell(t, l, f), t->block + 2);
-    if (l->ordinal)
-        fprintf(f, "%*" PRIu32 "  ", (int)t->ordinal, l->ordinal);
-    else
-        fprintf(f, "%*s  ", (int)t->ordinal, "-");
+    pad_to(f, l->ordinal ? decimal(ordinal, l->ordinal) : 1, t->ordinal);
+    put_word(f, ordinal, strlen(ordinal) + 2);
     pad(f, name_cell(l, f), t->name + 2);
     if (!t->p->tags)
-        fprintf(f, "%-*s  ", (int)t->evidence, sactag_evidence_name(l->r.evidence));
-    fprintf(f, "%-*s  ", (int)t->rhs, shape_text(shape, l->r.rhs));
+        put_word(f, sactag_evidence_name(l->r.evidence), t->evidence + 2);
+    put_word(f, shape_text(shape, l->r.rhs), t->rhs + 2);
     put_policy(t, &l->r);
     if (forced)
         style(t->p, BOLD);

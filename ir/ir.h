@@ -117,6 +117,9 @@ struct ir_node {
     uint32_t operands; /* first of n_in + n_out value ids in model.operands: inputs, then outputs */
     uint32_t n_in, n_out;
     uint32_t body; /* first graph nested in its attributes, or IR_NONE */
+    /* The reader's own: where decoding on demand need not look. */
+    uint16_t attrs_end;
+    uint16_t scope_at;
 };
 
 enum ir_attr_kind {

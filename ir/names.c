@@ -79,7 +79,7 @@ uint32_t names_intern(struct names *t, struct str s)
 
 uint32_t names_intern_hashed(struct names *t, struct str s, uint32_t tag)
 {
-    if (!t->slots && rehash(t) != 0)
+    if (!t->slots && (t->n || rehash(t) != 0)) /* no slots for names that are there: sealed */
         return NAME_NONE;
     struct name_slot *slot = probe(t, tag, s);
     if (slot->tag)
@@ -102,4 +102,13 @@ uint32_t names_find(const struct names *t, struct str s)
         return NAME_NONE;
     const struct name_slot *slot = probe(t, hash_of(t, s), s);
     return slot->tag ? slot->id : NAME_NONE;
+}
+
+size_t names_seal(struct names *t)
+{
+    size_t bytes = t->slots ? (t->mask + 1) * sizeof *t->slots : 0;
+    free(t->slots);
+    t->slots = NULL;
+    t->mask = 0;
+    return bytes;
 }

@@ -31,6 +31,10 @@ uint32_t names_intern(struct names *t, struct str s);
 uint32_t names_hash(const struct names *t, struct str s);
 uint32_t names_intern_hashed(struct names *t, struct str s, uint32_t hash);
 
+/* Frees what finds names, when no more are looked for: ids keep their text, names_find() finds none,
+ * names_intern() fails. Returns the bytes freed. */
+size_t names_seal(struct names *t);
+
 /* The id of `s`, or NAME_NONE. */
 uint32_t names_find(const struct names *t, struct str s);
 

@@ -75,8 +75,23 @@ static size_t escape_byte(char out[4], unsigned char c)
     return 4;
 }
 
+/* Is it printable ASCII that needs no escape, as nearly every name is? */
+static bool all_plain(struct str in)
+{
+    for (size_t i = 0; i < in.n; i++)
+        if (in.s[i] < 0x20 || in.s[i] == 0x7f || in.s[i] == '\\')
+            return false;
+    return true;
+}
+
 size_t str_escape(char *out, size_t cap, struct str in)
 {
+    if (in.n < cap && all_plain(in)) {
+        if (in.n)
+            memcpy(out, in.s, in.n);
+        out[in.n] = '\0';
+        return in.n;
+    }
     size_t need = 0, end = 0; /* end: bytes written; whole sequences only */
     for (size_t i = 0; i < in.n;) {
         const unsigned char *s = (const unsigned char *)in.s + i;

@@ -29,12 +29,19 @@ static bool holds_backward(const struct state *s)
     for (uint32_t i = 0; i < m->n_ops; i++)
         if (str_ends(m->ops[i].type, STR_LIT("Grad")) || str_is(m->ops[i].type, "YieldOp"))
             return true;
-    for (uint32_t v = 0; v < m->n_values; v++)
-        if (str_ends(ir_value_name(m, v), STR_LIT("_grad")))
+    for (uint32_t v = 0; v < m->n_values; v++) /* those of nodes stand beside the node's name: below */
+        if (m->values[v].kind != IR_VALUE_NODE && str_ends(ir_value_name(m, v), STR_LIT("_grad")))
             return true;
-    for (uint32_t i = 0; i < m->n_nodes; i++)
-        if (str_find(m->nodes[i].name, STR_LIT("rad/")) >= 0)
+    for (uint32_t i = 0; i < m->n_nodes; i++) {
+        const struct ir_node *n = &m->nodes[i];
+        if (i + NAMES_AHEAD < m->n_nodes)
+            __builtin_prefetch(n[NAMES_AHEAD].name.s);
+        if (str_chr(n->name, '/') >= 0 && str_find(n->name, STR_LIT("rad/")) >= 0)
             return true;
+        for (uint32_t j = 0; j < n->n_out; j++)
+            if (str_ends(ir_value_name(m, ir_node_output(m, n, j)), STR_LIT("_grad")))
+                return true;
+    }
     return false;
 }
 

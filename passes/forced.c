@@ -78,6 +78,7 @@ static int add_forced(struct plan *p, uint32_t block, struct mm_shape rhs, struc
 
 /* What one configured FQN hit. */
 struct hits {
+    const bool *tied; /* per module: another Linear has its weight */
     uint32_t linears, loose, outside;
     uint32_t untold; /* modules of which the file has nothing but the name */
     struct str first_loose, first_outside;
@@ -114,15 +115,30 @@ static struct mm_shape shape_of_linear(const struct module *m)
 /* Two Linears of one weight, in an export that names each call by the path it was made through: two modules
  * with a tied weight, which torch lists both, or one module under two names, which it lists once?
  * (TorchScript shows the one module's name, and strict .pt2 its key: there the question does not arise.) */
-static bool may_be_alias(const struct state *s, uint32_t module)
+static int find_tied(struct state *s, bool **out)
 {
-    const struct module *m = &s->modules.a[module];
-    if (m->weight.n == 0 || s->n_scopes < 2 || s->scopes[1].kind == SCOPE_NAME)
-        return false;
-    for (uint32_t i = 0; i < s->modules.n; i++)
-        if (i != module && s->modules.a[i].linear && str_eq(s->modules.a[i].weight, m->weight))
-            return true;
-    return false;
+    const struct modules *t = &s->modules;
+    struct names weights;
+    bool *tied = arena_alloc(&s->arena, t->n ? t->n : 1, sizeof *tied);
+    uint32_t *first = malloc((size_t)(t->n ? t->n : 1) * sizeof *first); /* module per weight */
+    int rc = tied && first ? 0 : IR_EMEM;
+    bool shown = s->n_scopes < 2 || s->scopes[1].kind == SCOPE_NAME;
+    names_init(&weights);
+    for (uint32_t i = 0; !rc && !shown && i < t->n; i++) {
+        if (!t->a[i].linear || t->a[i].weight.n == 0)
+            continue;
+        uint32_t before = weights.n, id = names_intern(&weights, t->a[i].weight);
+        if (id == NAME_NONE)
+            rc = IR_EMEM;
+        else if (weights.n > before)
+            first[id] = i;
+        else
+            tied[i] = tied[first[id]] = true;
+    }
+    names_free(&weights);
+    free(first);
+    *out = tied;
+    return rc;
 }
 
 /* All modules of all blocks against one configured FQN. */
@@ -156,8 +172,8 @@ static int match_one(struct state *s, struct str name, struct hits *h)
             continue;
         }
         h->linears++;
-        int rc = add_forced(s->plan, block, shape_of_linear(&t->a[i]), name,
-                            may_be_alias(s, i) ? "assumed-tied" : NULL);
+        int rc =
+            add_forced(s->plan, block, shape_of_linear(&t->a[i]), name, h->tied[i] ? "assumed-tied" : NULL);
         if (rc)
             return rc;
     }
@@ -289,11 +305,13 @@ static int clean_names(struct state *s, struct str **out)
 
 static int forced_sets(struct state *s, const struct str *names)
 {
-    for (uint32_t i = 0; i < s->o->n_fqns; i++) {
+    bool *tied;
+    int rc = find_tied(s, &tied);
+    for (uint32_t i = 0; !rc && i < s->o->n_fqns; i++) {
         struct str name = names[i];
-        struct hits h = {0};
+        struct hits h = {.tied = tied};
         uint32_t loose = 0;
-        int rc = match_one(s, name, &h);
+        rc = match_one(s, name, &h);
         if (!rc && h.loose && h.linears == 0)
             rc = match_composed(s, name, &loose);
         if (!rc && loose)
@@ -302,16 +320,11 @@ static int forced_sets(struct state *s, const struct str *names)
                       STR_ARG(name), STR_ARG(h.first_loose));
         if (!rc && h.linears + loose == 0)
             rc = missed(s, name, &h);
-        if (rc)
-            return rc;
     }
-    for (uint32_t b = 0; b < s->plan->n_blocks; b++)
-        for (uint32_t i = 0; i < s->o->n_force; i++) {
-            int rc = add_forced(s->plan, b, s->o->force[i], (struct str){0}, NULL);
-            if (rc)
-                return rc;
-        }
-    return 0;
+    for (uint32_t b = 0; !rc && b < s->plan->n_blocks; b++)
+        for (uint32_t i = 0; !rc && i < s->o->n_force; i++)
+            rc = add_forced(s->plan, b, s->o->force[i], (struct str){0}, NULL);
+    return rc;
 }
 
 /* Was this module named by a configured FQN? */

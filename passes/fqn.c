@@ -61,8 +61,23 @@ static struct str next_component(struct str *rest)
     return c;
 }
 
+/* Does a component begin with an underscore, as wrappers do? */
+static bool has_underscore_component(struct str fqn)
+{
+    ptrdiff_t at;
+    for (struct str rest = fqn; (at = str_chr(rest, '_')) >= 0;
+         rest = str_sub(rest, (size_t)at + 1, rest.n - (size_t)at - 1)) {
+        const char *p = rest.s + at;
+        if (p == fqn.s || p[-1] == '.')
+            return true;
+    }
+    return false;
+}
+
 static bool has_wrapper(struct str fqn)
 {
+    if (!has_underscore_component(fqn) && !str_starts(fqn, STR_LIT("module.")))
+        return false;
     struct str rest = fqn;
     bool front = true;
     while (rest.n) {
@@ -118,6 +133,8 @@ static const struct {
 
 static struct str drop_suffixes(struct str name, bool *kernel)
 {
+    if (str_chr(fqn_last(name), '_') < 0) /* each begins with one, and none holds a dot */
+        return name;
     for (bool again = true; again;) {
         again = false;
         for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
@@ -141,6 +158,12 @@ static bool made_up(struct str name)
     bool pair =
         colon >= 0 && str_find(str_sub(name, (size_t)colon, name.n - (size_t)colon), STR_LIT("::")) >= 0;
     return pair || str_chr(name, ' ') >= 0;
+}
+
+ptrdiff_t fqn_parametrized(struct str name)
+{
+    return str_chr(name, 'z') < 0 ? -1
+                                  : str_find(name, STR_LIT(".parametrizations.")); /* few names have a z */
 }
 
 bool fqn_is_reparam(struct str name)
@@ -194,6 +217,8 @@ int fqn_of_param(enum param_kind *kind, struct str *fqn, struct str name, struct
 {
     *kind = PARAM_NO_NAME;
     *fqn = (struct str){"", 0};
+    if (str_chr(name, '.') < 0 && str_chr(name, '/') < 0) /* most are a value's that a module computes */
+        return 0;
     if (made_up(name))
         return 0;
     if (str_chr(name, '/') > 0)
@@ -204,7 +229,7 @@ int fqn_of_param(enum param_kind *kind, struct str *fqn, struct str name, struct
     if (dot <= 0)
         return 0;
     struct str last = fqn_last(base), owner = fqn_parent(base);
-    ptrdiff_t reparam = str_find(name, STR_LIT(".parametrizations."));
+    ptrdiff_t reparam = fqn_parametrized(name);
     if (reparam > 0) {
         *kind = PARAM_OTHER;
         owner = str_sub(name, 0, (size_t)reparam);

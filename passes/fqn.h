@@ -28,6 +28,7 @@ enum param_kind {
 int fqn_of_param(enum param_kind *kind, struct str *fqn, struct str name, struct arena *a);
 
 /* Is this one of the parameters that a reparametrised Linear weight is computed from? */
+ptrdiff_t fqn_parametrized(struct str name); /* where ".parametrizations." stands in it, or -1 */
 bool fqn_is_reparam(struct str name);
 
 /* Without the components that wrappers insert: _orig_mod, _fsdp_wrapped_module, _checkpoint_wrapped_module

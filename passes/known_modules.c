@@ -39,6 +39,8 @@ static int modules_from_names(struct state *s)
     for (uint32_t v = 0; v < s->m->n_values; v++) {
         enum param_kind kind;
         uint32_t id;
+        if (v + NAMES_AHEAD < s->m->n_values)
+            __builtin_prefetch(ir_value_name(s->m, v + NAMES_AHEAD).s);
         if (!carries_name(s, v))
             continue;
         int rc = module_of_param(s, ir_value_name(s->m, v), &kind, &id);
@@ -48,7 +50,7 @@ static int modules_from_names(struct state *s)
             s->modules.a[id].has_param = true;
         /* parametrizations are modules inside the Linear: a name that hits them hits no Linear */
         struct str name = ir_value_name(s->m, v);
-        if (str_find(name, STR_LIT(".parametrizations.")) > 0) {
+        if (fqn_parametrized(name) > 0) {
             struct str inner = fqn_clean(fqn_parent(name), &s->arena);
             if (!inner.s || modules_add(&s->modules, inner) == IR_NONE)
                 return IR_EMEM;

@@ -134,6 +134,10 @@ int pass_summary(struct state *s);    /* Linears and counts */
 int pass_specialize(struct state *s); /* copies of functions, one for each way they decide */
 int pass_regions(struct state *s);    /* checkpoint regions and what crosses them */
 
+/* Names lie as far apart in memory as their nodes do in the file: who looks at one after the other fetches
+ * those to come into the cache. */
+#define NAMES_AHEAD 16
+
 /* Step i of the execution order. */
 static inline uint32_t state_step(const struct state *s, uint32_t i)
 {

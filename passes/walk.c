@@ -69,9 +69,15 @@ uint32_t walk_child(const struct walk *w, uint32_t parent, uint32_t node, uint32
 static int number_values(struct walk *w)
 {
     struct ir_model *m = w->m;
-    w->local = malloc((size_t)(m->n_values ? m->n_values : 1) * sizeof *w->local);
     w->counts = calloc(m->n_graphs ? m->n_graphs : 1, sizeof *w->counts);
-    if (!w->local || !w->counts)
+    if (!w->counts)
+        return IR_EMEM;
+    if (w->flat) {
+        w->counts[0] = m->n_values;
+        return 0;
+    }
+    w->local = malloc((size_t)(m->n_values ? m->n_values : 1) * sizeof *w->local);
+    if (!w->local)
         return IR_EMEM;
     for (uint32_t v = 0; v < m->n_values; v++)
         w->local[v] = w->counts[m->values[v].graph]++;
@@ -215,7 +221,7 @@ int walk_build(struct walk *w, struct ir_model *m, uint64_t max_steps, struct di
 
 int walk_build_from(struct walk *w, struct ir_model *m, uint32_t root, uint64_t max_steps, struct diag *d)
 {
-    *w = (struct walk){.m = m, .sorted = true};
+    *w = (struct walk){.m = m, .flat = m->n_graphs == 1, .sorted = true};
     struct walker k = {.w = w, .max_steps = max_steps, .d = d};
     k.order = calloc(m->n_graphs ? m->n_graphs : 1, sizeof *k.order);
     int rc = k.order ? number_values(w) : IR_EMEM;
@@ -230,16 +236,6 @@ int walk_build_from(struct walk *w, struct ir_model *m, uint32_t root, uint64_t 
     return rc;
 }
 
-struct use walk_input(const struct walk *w, struct step s, uint32_t i)
-{
-    return (struct use){s.frame, ir_node_input(w->m, &w->m->nodes[s.node], i)};
-}
-
-struct use walk_output(const struct walk *w, struct step s, uint32_t i)
-{
-    return (struct use){s.frame, ir_node_output(w->m, &w->m->nodes[s.node], i)};
-}
-
 /* The frame whose graph defines the value: a body sees what encloses it. */
 static struct use owner(const struct walk *w, struct use u)
 {
@@ -251,7 +247,7 @@ static struct use owner(const struct walk *w, struct use u)
     return u;
 }
 
-struct use walk_resolve(const struct walk *w, struct use u)
+struct use walk_resolve_nested(const struct walk *w, struct use u)
 {
     const struct ir_model *m = w->m;
     for (;;) {

@@ -41,11 +41,12 @@ struct walk {
     struct step *steps;
     uint32_t n_steps;
     size_t cap_steps;
-    uint32_t *local;    /* value id → position among its graph's values */
+    uint32_t *local;    /* value id → position among its graph's values; NULL when flat */
     uint32_t *counts;   /* graph id → number of its values */
     uint32_t n_slots;   /* sum over frames of their graphs' values */
     uint32_t *child_of; /* open addressing: (parent frame, node, graph) → frame */
     size_t child_mask;
+    bool flat;   /* one graph and nothing else: every use is resolved, and a value's id is its slot */
     bool sorted; /* was every graph's node list in topological order? */
 };
 
@@ -56,18 +57,29 @@ int walk_build_from(struct walk *w, struct ir_model *m, uint32_t root, uint64_t 
 void walk_free(struct walk *w);
 
 /* The i-th input or output of a step's node, as the step sees it: not yet resolved. */
-struct use walk_input(const struct walk *w, struct step s, uint32_t i);
-struct use walk_output(const struct walk *w, struct step s, uint32_t i);
+static inline struct use walk_input(const struct walk *w, struct step s, uint32_t i)
+{
+    return (struct use){s.frame, ir_node_input(w->m, &w->m->nodes[s.node], i)};
+}
+
+static inline struct use walk_output(const struct walk *w, struct step s, uint32_t i)
+{
+    return (struct use){s.frame, ir_node_output(w->m, &w->m->nodes[s.node], i)};
+}
 
 /* Where a value really comes from: the frame that owns it; a function's input is its caller's operand; the
  * output of a function call is the value the body returns. What is left is a parameter, a graph or body
  * input, or the output of a node that is no function call. */
-struct use walk_resolve(const struct walk *w, struct use u);
+struct use walk_resolve_nested(const struct walk *w, struct use u);
+static inline struct use walk_resolve(const struct walk *w, struct use u)
+{
+    return w->flat ? u : walk_resolve_nested(w, u);
+}
 
 /* Index for arrays with one entry per value of each frame; the use must be resolved. */
 static inline uint32_t walk_slot(const struct walk *w, struct use u)
 {
-    return w->frames[u.frame].base + w->local[u.value];
+    return w->flat ? u.value : w->frames[u.frame].base + w->local[u.value];
 }
 
 /* The frame that `node` of frame `parent` opens for `graph`, or IR_NONE. */

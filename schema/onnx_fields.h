@@ -17,6 +17,9 @@ enum onnx_training_field { ONNX_TRAINING_INITIALIZATION = 1, ONNX_TRAINING_ALGOR
 
 enum onnx_opset_field { ONNX_OPSET_DOMAIN = 1, ONNX_OPSET_VERSION = 2 };
 
+/* The metadata that passes ask of every node. */
+#define ONNX_SCOPE_KEY "pkg.torch.onnx.name_scopes"
+
 enum onnx_entry_field { ONNX_ENTRY_KEY = 1, ONNX_ENTRY_VALUE = 2 };
 
 enum onnx_function_field {

@@ -80,27 +80,61 @@ int onnx_define(struct onnx_reader *r, uint32_t *value, struct ir_value v)
 
 /* ---- types */
 
+/* What a ValueInfoProto says: 0 and IR_SHAPE_UNKNOWN where nothing. */
+struct typed {
+    struct str name;
+    struct onnx_type type;
+};
+
 /* An initializer's own header is what counts for it; otherwise the first that knows. */
-static int set_type(struct onnx_reader *r, uint32_t value, const struct onnx_info *info)
+static void set_type(struct onnx_reader *r, uint32_t value, struct onnx_type type)
 {
     struct ir_value *v = &r->m->values[value];
     if (v->kind == IR_VALUE_PARAM)
-        return 0;
-    if (v->dtype == 0 && info->dtype > 0 && info->dtype <= UINT8_MAX)
-        v->dtype = (uint8_t)info->dtype;
-    if (v->shape != IR_SHAPE_UNKNOWN || !info->has_shape || info->rank > IR_RANK_MAX)
-        return 0;
-    uint32_t shape = ir_shape_intern(r->m, info->rank, info->dims);
-    if (shape == IR_NONE)
-        return onnx_no_memory(r);
-    v->shape = shape;
-    return 0;
+        return;
+    if (v->dtype == 0)
+        v->dtype = type.dtype;
+    if (v->shape == IR_SHAPE_UNKNOWN)
+        v->shape = type.shape;
 }
 
-static int read_info(struct onnx_reader *r, struct onnx_info *info, struct str body)
+static int walk_info(struct onnx_reader *r, struct typed *out, struct str body)
 {
-    int rc = onnx_info_walk(info, body, &r->bad);
-    return rc ? onnx_malformed(r, rc) : 0;
+    struct onnx_info info;
+    int rc = onnx_info_walk(&info, body, &r->bad);
+    if (rc)
+        return onnx_malformed(r, rc);
+    *out = (struct typed){info.name, {IR_SHAPE_UNKNOWN, 0}};
+    if (info.dtype > 0 && info.dtype <= UINT8_MAX)
+        out->type.dtype = (uint8_t)info.dtype;
+    if (info.has_shape && info.rank <= IR_RANK_MAX)
+        out->type.shape = ir_shape_intern(r->m, info.rank, info.dims);
+    return out->type.shape == IR_NONE ? onnx_no_memory(r) : 0;
+}
+
+/* Most values of a graph are of few types: one whose bytes were met before is not walked again. */
+#define TYPES_MAX 4096
+static int read_info(struct onnx_reader *r, struct typed *out, struct str body)
+{
+    struct str bytes;
+    if (!onnx_plain_pair(&out->name, &bytes, body))
+        return walk_info(r, out, body);
+    uint32_t id = names_find(&r->type_index, bytes);
+    if (id != NAME_NONE) {
+        out->type = r->types[id];
+        return 0;
+    }
+    int rc = walk_info(r, out, body);
+    if (rc || r->type_index.n == TYPES_MAX)
+        return rc;
+    rc = onnx_room(r, &r->types, &r->cap_types, (size_t)r->type_index.n + 1, sizeof *r->types);
+    if (rc == 0) {
+        id = names_intern(&r->type_index, bytes);
+        if (id == NAME_NONE)
+            return onnx_no_memory(r);
+        r->types[id] = out->type;
+    }
+    return rc;
 }
 
 /* The id of a name, or NAME_NONE. Exporters write value_info in the order of the definitions: a name that
@@ -128,14 +162,16 @@ static uint32_t find_info(struct onnx_reader *r, struct str name)
 }
 
 /* value_info and the types of outputs: the definition may stand later in the file, or nowhere. */
-static int type_of_name(struct onnx_reader *r, const struct onnx_info *info, struct str body)
+static int type_of_name(struct onnx_reader *r, const struct typed *info, struct str body)
 {
     if (info->name.n == 0)
         return 0;
     uint32_t name = find_info(r, info->name);
     uint32_t value = name == NAME_NONE ? IR_NONE : local(r, name);
-    if (value != IR_NONE)
-        return set_type(r, value, info);
+    if (value != IR_NONE) {
+        set_type(r, value, info->type);
+        return 0;
+    }
     int rc = onnx_room(r, &r->infos, &r->cap_infos, (size_t)r->n_infos + 1, sizeof *r->infos);
     if (rc == 0)
         r->infos[r->n_infos++] = body;
@@ -145,14 +181,14 @@ static int type_of_name(struct onnx_reader *r, const struct onnx_info *info, str
 static int types_left(struct onnx_reader *r)
 {
     for (uint32_t i = 0; i < r->n_infos; i++) {
-        struct onnx_info info;
+        struct typed info;
         int rc = read_info(r, &info, r->infos[i]);
         if (rc)
             return rc;
         uint32_t name = find_info(r, info.name);
         uint32_t value = name == NAME_NONE ? IR_NONE : local(r, name);
-        if (value != IR_NONE && (rc = set_type(r, value, &info)) != 0)
-            return rc;
+        if (value != IR_NONE)
+            set_type(r, value, info.type);
     }
     return 0;
 }
@@ -188,12 +224,14 @@ static int define_input(struct onnx_reader *r, uint32_t *value, struct str text)
 
 static int read_input(struct onnx_reader *r, struct str body)
 {
-    struct onnx_info info;
+    struct typed info;
     uint32_t value;
     int rc = read_info(r, &info, body);
     if (rc == 0)
         rc = define_input(r, &value, info.name);
-    return rc ? rc : set_type(r, value, &info);
+    if (rc == 0)
+        set_type(r, value, info.type);
+    return rc;
 }
 
 static int push_output(struct onnx_reader *r, struct str text)
@@ -209,7 +247,7 @@ static int push_output(struct onnx_reader *r, struct str text)
 
 static int read_output(struct onnx_reader *r, struct str body)
 {
-    struct onnx_info info;
+    struct typed info;
     int rc = read_info(r, &info, body);
     if (rc == 0)
         rc = push_output(r, info.name);
@@ -218,7 +256,7 @@ static int read_output(struct onnx_reader *r, struct str body)
 
 static int read_value_info(struct onnx_reader *r, struct str body)
 {
-    struct onnx_info info;
+    struct typed info;
     int rc = read_info(r, &info, body);
     return rc ? rc : type_of_name(r, &info, body);
 }

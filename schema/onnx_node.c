@@ -202,6 +202,22 @@ static int push_ref(struct onnx_reader *r, struct onnx_ref **list, uint32_t *n, 
     return rc;
 }
 
+static uint16_t offset_in(const struct onnx_reader *r, const struct ir_node *n, const uint8_t *at)
+{
+    uint64_t off = (uint64_t)(at - r->m->bytes) - n->span.off + 1;
+    return off < ONNX_FAR ? (uint16_t)off : ONNX_FAR;
+}
+
+static void note_metadata(const struct onnx_reader *r, struct ir_node *n, const struct wire_field *f)
+{
+    struct str key, value;
+    const uint8_t *bad;
+    if (!onnx_plain_pair(&key, &value, wire_str(f)) && onnx_entry_walk(&key, &value, wire_str(f), &bad) != 0)
+        n->scope_at = ONNX_FAR; /* who asks for it is told */
+    else if (n->scope_at != ONNX_FAR && str_eq(key, STR_LIT(ONNX_SCOPE_KEY)))
+        n->scope_at = offset_in(r, n, f->start);
+}
+
 static int node_field(struct onnx_reader *r, struct ir_op *op, const struct wire_field *f)
 {
     struct ir_node *n = &r->m->nodes[r->node];
@@ -223,7 +239,11 @@ static int node_field(struct onnx_reader *r, struct ir_op *op, const struct wire
         op->overload = wire_str(f);
         return 0;
     case ONNX_NODE_ATTRIBUTE:
+        n->attrs_end = offset_in(r, n, f->body + f->len);
         return read_attr(r, wire_str(f));
+    case ONNX_NODE_METADATA_PROPS:
+        note_metadata(r, n, f);
+        return 0;
     default:
         return 0;
     }

@@ -201,6 +201,9 @@ static void drop(struct onnx_reader *r, void *list, size_t cap, size_t size)
 static void free_scratch(struct onnx_reader *r)
 {
     names_free(&r->op_index);
+    names_free(&r->type_index);
+    drop(r, r->types, r->cap_types, sizeof *r->types);
+    onnx_uncharge(r, names_seal(&r->m->names));
     drop(r, r->graphs, r->cap_tmp_graphs, sizeof *r->graphs);
     drop(r, r->seg_next, r->cap_seg_next, sizeof *r->seg_next);
     drop(r, r->bind, r->cap_bind, sizeof *r->bind);
@@ -235,6 +238,7 @@ int onnx_read(struct ir_model *m, const uint8_t *bytes, uint64_t size, const str
     work->max = limits && limits->max_work ? limits->max_work : ONNX_MAX_WORK;
     m->reader = work;
     names_init(&r.op_index);
+    names_init(&r.type_index);
     int rc = check_model(&r);
     if (rc == 0)
         rc = first_room(&r);

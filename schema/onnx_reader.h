@@ -25,6 +25,10 @@ struct onnx_graph {
     uint32_t next_child;            /* onnx_scope.c */
 };
 
+/* ir_node.attrs_end and .scope_at are offsets into the node's record, plus one: behind its last attribute,
+ * and of its last ONNX_SCOPE_KEY entry. 0: it has none. */
+#define ONNX_FAR UINT16_MAX /* too far for 16 bits, or not to be had without an error: walk it all */
+
 /* m->reader: what decoding on demand has cost so far. */
 struct onnx_work {
     uint64_t spent, max;
@@ -70,6 +74,13 @@ struct onnx_reader {
     struct names op_index; /* key of an operator → op id */
     char *op_key;          /* scratch */
     size_t cap_op_key;
+
+    struct names type_index; /* bytes of a TypeProto → index into types */
+    struct onnx_type {
+        uint32_t shape;
+        uint8_t dtype;
+    } * types;
+    size_t cap_types;
 
     /* Of the graph being walked. */
     uint32_t *inputs, n_inputs;
@@ -144,6 +155,30 @@ static inline struct wire onnx_wire(struct str s)
 static inline struct str onnx_at(const struct ir_model *m, struct ir_span span)
 {
     return (struct str){(const char *)m->bytes + span.off, (size_t)span.len};
+}
+
+/* Splits a record of two fields, 1 and 2, both length-delimited and in this order, as every writer has
+ * metadata entries (key, value) and value_info (name, type). False: it has another form, or the first is
+ * long: walk it. */
+static inline bool onnx_plain_pair(struct str *one, struct str *two, struct str body)
+{
+    const uint8_t *p = (const uint8_t *)body.s;
+    size_t n = body.n, at, len;
+    if (n < 4 || p[0] != (1 << 3 | WIRE_LEN) || p[1] >= 0x80)
+        return false;
+    at = 2 + (size_t)p[1];
+    if (at + 2 > n || p[at] != (2 << 3 | WIRE_LEN))
+        return false;
+    *one = str_sub(body, 2, p[1]);
+    len = p[at + 1];
+    at += 2;
+    if (len >= 0x80) {
+        if (at == n || p[at] >= 0x80)
+            return false;
+        len = (len & 0x7f) | (size_t)p[at++] << 7;
+    }
+    *two = str_sub(body, at, len);
+    return len == n - at;
 }
 
 /* ---- onnx_node.c */

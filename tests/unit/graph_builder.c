@@ -787,9 +787,8 @@ const char *bench_messages(struct bench *b, enum diag_level level)
 
 uint32_t bench_value(const struct bench *b, const char *name)
 {
-    uint32_t id = names_find(&b->m.names, str_of(name));
     for (uint32_t v = 0; v < b->m.n_values; v++)
-        if (b->m.values[v].name == id)
+        if (str_is(ir_value_name(&b->m, v), name))
             return v;
     cr_assert(false, "no value '%s'", name);
     return IR_NONE;

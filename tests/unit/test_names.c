@@ -98,3 +98,17 @@ Test(names, tables_do_not_share_their_hash)
     names_free(&a);
     names_free(&b);
 }
+
+Test(names, sealed_ids_keep_their_text)
+{
+    struct names t;
+    names_init(&t);
+    cr_assert_eq(names_seal(&t), 0, "empty");
+    cr_assert_eq(names_intern(&t, STR_LIT("x")), 0, "nothing was sealed");
+    cr_assert_geq(names_seal(&t), sizeof(struct name_slot));
+    cr_assert(t.n == 1 && str_is(t.text[0], "x"));
+    cr_assert_eq(names_find(&t, STR_LIT("x")), NAME_NONE);
+    cr_assert_eq(names_intern(&t, STR_LIT("y")), NAME_NONE);
+    cr_assert_eq(t.n, 1);
+    names_free(&t);
+}

@@ -324,6 +324,95 @@ Test(onnx_source, elements_of_initializers)
 
 /* ---- metadata */
 
+/* A node's metadata entry in the order that writers use, or value first. */
+static void add_meta(struct pb *node, const char *key, const char *value, bool value_first)
+{
+    struct pb e = {0};
+    if (!value_first)
+        pb_text(&e, 1, key);
+    pb_text(&e, 2, value);
+    if (value_first)
+        pb_text(&e, 1, key);
+    pb_sub(node, 9, e);
+}
+
+#define SCOPES "pkg.torch.onnx.name_scopes"
+
+Test(onnx_source, the_key_that_passes_ask_for_is_found_wherever_it_stands)
+{
+    struct pb g = {0}, n = {0}, big = {0};
+    struct reading r;
+    struct str s;
+    struct ir_attr a;
+    char *filler = calloc(1, 70001);
+    memset(filler, 'x', 70000);
+
+    add_meta(&n, SCOPES, "first field of all", false); /* node 0 */
+    pb_names(&n, 2, "a");
+    pb_text(&n, 4, "Op");
+    pb_sub(&g, 1, n);
+    n = make_node("Op", "a", "b"); /* node 1: the last wins, however its entry is written */
+    add_meta(&n, SCOPES, "early", false);
+    add_meta(&n, "other", "between", false);
+    add_meta(&n, SCOPES, "late", true);
+    add_meta(&n, "pkg.torch.onnx.name_scopez", "not it", false);
+    pb_sub(&g, 1, n);
+    n = make_node("Op", "a", "c"); /* node 2: far into the record, behind its attribute */
+    pb_text(&big, 1, "big");
+    pb_text(&big, 4, filler);
+    pb_sub(&n, 5, big);
+    add_meta(&n, SCOPES, "far", false);
+    pb_sub(&g, 1, n);
+    n = make_node("Op", "a", "d"); /* node 3: none */
+    add_meta(&n, "other", SCOPES, false);
+    pb_sub(&g, 1, n);
+    n = make_node("Op", "a", "e"); /* node 4: an attribute behind metadata; a long value */
+    add_meta(&n, SCOPES, filler, false);
+    big = (struct pb){0};
+    pb_text(&big, 1, "late");
+    pb_int(&big, 3, 7);
+    pb_int(&big, 20, 2);
+    pb_sub(&n, 5, big);
+    pb_sub(&g, 1, n);
+    read_graph(&r, g);
+
+    cr_assert_eq(r.m.source->meta(&r.m, 0, SCOPES, &s), 1);
+    cr_assert(str_is(s, "first field of all"));
+    cr_assert_eq(r.m.source->meta(&r.m, 1, SCOPES, &s), 1);
+    cr_assert(str_is(s, "late"));
+    cr_assert_eq(r.m.source->meta(&r.m, 1, "other", &s), 1);
+    cr_assert(str_is(s, "between"));
+    cr_assert_eq(r.m.source->meta(&r.m, 2, SCOPES, &s), 1);
+    cr_assert(str_is(s, "far"));
+    cr_assert_eq(r.m.source->attr(&r.m, 2, "big", &a), 1);
+    cr_assert_eq(a.s.n, 70000);
+    cr_assert_eq(r.m.source->meta(&r.m, 3, SCOPES, &s), 0);
+    cr_assert_eq(r.m.source->attr(&r.m, 3, "big", &a), 0);
+    cr_assert_eq(r.m.source->meta(&r.m, 4, SCOPES, &s), 1);
+    cr_assert_eq(s.n, 70000);
+    cr_assert_eq(r.m.source->attr(&r.m, 4, "late", &a), 1);
+    cr_assert_eq(a.i, 7);
+    reading_free(&r);
+    free(filler);
+}
+
+Test(onnx_source, an_entry_with_two_keys_has_the_last)
+{
+    struct pb g = {0}, n = make_node("Op", "x", "y"), e = {0};
+    struct reading r;
+    struct str s;
+    pb_text(&e, 1, SCOPES);
+    pb_text(&e, 2, "v");
+    pb_text(&e, 1, "other");
+    pb_sub(&n, 9, e);
+    pb_sub(&g, 1, n);
+    read_graph(&r, g);
+    cr_assert_eq(r.m.source->meta(&r.m, 0, SCOPES, &s), 0);
+    cr_assert_eq(r.m.source->meta(&r.m, 0, "other", &s), 1);
+    cr_assert(str_is(s, "v"));
+    reading_free(&r);
+}
+
 Test(onnx_source, metadata_of_nodes)
 {
     struct reading r;
