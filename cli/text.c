@@ -357,8 +357,9 @@ static void put_policy(const struct table *t, const struct sactag_row *r)
 
     style(t->p, color);
     fputs(sactag_policy_name(r->policy), t->p->f);
+    pad_to(t->p->f, strlen(sactag_policy_name(r->policy)), 9);
     style(t->p, RESET);
-    pad(t->p->f, strlen(sactag_policy_name(r->policy)), 11);
+    fputs("  ", t->p->f);
 }
 
 static void put_line(const struct table *t, const struct line *l)
