@@ -179,6 +179,9 @@ docs-test: all ## run every command that the documents show
 python-test: all ## test the Python package
 	@tests/python.sh $(BUILD)
 
+interop: all ## the tags against PyTorch, onnx and ONNX Runtime: make interop SACTAG_CHROOT=DIR
+	@tests/interop.sh $(BUILD) $(SACTAG_CHROOT)
+
 asan: ## unit and golden tests under AddressSanitizer and UBSan
 	$(SUBMAKE) unit golden VARIANT=asan BUILD=$(BUILD)/asan
 

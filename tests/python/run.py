@@ -1,4 +1,4 @@
-"""Runs the tests of a directory: run.py DIRECTORY. The last line is "N passed, M failed"; a skipped test has failed."""
+"""Runs the tests of a directory: run.py DIRECTORY [PATTERN]. The last line is "N passed, M failed"; a skipped test has failed."""
 
 import sys
 import unittest
@@ -11,13 +11,9 @@ class Result(unittest.TextTestResult):
         super().addSuccess(test)
         self.passed += 1
 
-    def addSubTest(self, test, subtest, error):
-        super().addSubTest(test, subtest, error)
-        # The test as a whole is a success only when all of its parts are.
-
 
 def main():
-    suite = unittest.defaultTestLoader.discover(sys.argv[1], pattern="test_*.py")
+    suite = unittest.defaultTestLoader.discover(sys.argv[1], pattern=(sys.argv[2:] or ["test_*.py"])[0])
     runner = unittest.TextTestRunner(stream=sys.stdout, resultclass=Result, verbosity=1, warnings="default")
     result = runner.run(suite)
     names = {id(test): test for test, _ in result.failures + result.errors + result.skipped}

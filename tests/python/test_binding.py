@@ -119,17 +119,6 @@ class Loading(TemporaryFolder):
         code = f"import sys, sactag; sactag.plan({str(MOE)!r}); print([m for m in ('onnx', 'torch', 'numpy') if m in sys.modules])"
         self.assertEqual(self.run_python(code).stdout, "[]\n")
 
-    def test_an_installed_library_is_found_by_pkg_config(self):
-        library = pathlib.Path(os.environ["SACTAG_LIBRARY"])
-        (self.folder / "lib").mkdir()
-        shutil.copy(library, self.folder / "lib" / "libsactag.so.0")
-        (self.folder / "sactag.pc").write_text(f"libdir={self.folder}/lib\nName: sactag\nDescription: x\nVersion: 0\n")
-        # A copy of the package far from the tree, so that its build directory is not found.
-        shutil.copytree(ROOT / "python" / "sactag", self.folder / "far" / "sactag", ignore=shutil.ignore_patterns("*.so", "__pycache__"))
-        code = "import sactag; print(sactag.library_version())"
-        env = {"SACTAG_LIBRARY": "", "PYTHONPATH": str(self.folder / "far"), "PKG_CONFIG_PATH": str(self.folder)}
-        self.assertEqual(self.run_python(code, **env).stdout, sactag.__version__ + "\n")
-
 
 def unescape(cell):
     """What docs/FORMATS.md says of cells."""

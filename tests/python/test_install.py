@@ -1,10 +1,11 @@
 """pip install ./python, without a network and without anything but Python."""
 
+import base64
 import csv
 import hashlib
-import base64
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -66,6 +67,18 @@ class Install(unittest.TestCase):
                 if digest:
                     want = base64.urlsafe_b64encode(hashlib.sha256(wheel.read(name)).digest()).rstrip(b"=").decode()
                     self.assertEqual(digest, "sha256=" + want, name)
+
+    def test_an_installed_library_is_found_by_pkg_config(self):
+        far = self.folder / "far"
+        # A copy of the package, so that the build directory beside the tree's is not found.
+        shutil.copytree(ROOT / "python" / "sactag", far / "sactag", ignore=shutil.ignore_patterns("*.so", "__pycache__"))
+        shutil.copy(os.environ["SACTAG_LIBRARY"], far / "libsactag.so.0")
+        (far / "sactag.pc").write_text(f"libdir={far}\nName: sactag\nDescription: x\nVersion: 0\n")
+        env = {k: v for k, v in self.environment.items() if k != "SACTAG_LIBRARY"}
+        env.update(PYTHONPATH=str(far), PKG_CONFIG_PATH=str(far))
+        code = "import sactag; print(sactag.library_version())"
+        done = subprocess.run([sys.executable, "-c", code], cwd=far, env=env, capture_output=True, text=True, check=False)
+        self.assertRegex(done.stdout, r"^\d+\.\d+\.\d+\n$", done.stderr)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,105 @@
+"""Trains a tagged .pt2 through AOTAutograd and honours its tags: consume_fx.py TAGGED.pt2
+
+torch.export.load hands each node's tags on as meta["custom"]. They are carried over to what AOTAutograd's partitioners read:
+meta["recompute"], a CheckpointPolicy, and meta["ac_graph_id"], the number of the region, on every node of a region. Prints how many
+matmuls forward and backward run without and with the tags, and whether the gradients are those of eager PyTorch. Needs torch."""
+
+import sys
+import warnings
+
+import torch
+from torch._functorch.aot_autograd import aot_module_simplified, make_boxed_func
+from torch._functorch.partitioners import min_cut_rematerialization_partition
+from torch.utils.checkpoint import CheckpointPolicy
+
+POLICIES = {"save": CheckpointPolicy.MUST_SAVE, "recompute": CheckpointPolicy.PREFER_RECOMPUTE}
+MATMULS = (torch.ops.aten.mm.default, torch.ops.aten.addmm.default)
+
+
+def tags_of(node):
+    custom = node.meta.get("custom")
+    return custom if isinstance(custom, dict) and "sac.policy" in custom else None
+
+
+def carry_over(module):
+    """Tags to meta["recompute"] and meta["ac_graph_id"]. A node without a tag belongs to the region whose block, by its module stack, it
+    was called in; there it is recomputed."""
+    numbers, calls = {}, {}
+    for node in module.graph.nodes:
+        tags = tags_of(node)
+        if tags:
+            region = tags["sac.region"]
+            numbers.setdefault(region, len(numbers))
+            block = region.rpartition("#")[0]
+            for key, (path, _) in (node.meta.get("nn_module_stack") or {}).items():
+                if path.split("@")[0] == block:
+                    calls[key] = region
+    for node in module.graph.nodes:
+        tags = tags_of(node)
+        inside = [calls[key] for key in (node.meta.get("nn_module_stack") or {}) if key in calls]
+        if node.op == "call_function" and (tags or inside):
+            node.meta["recompute"] = POLICIES[tags["sac.policy"]] if tags else CheckpointPolicy.PREFER_RECOMPUTE
+            node.meta["ac_graph_id"] = numbers[tags["sac.region"] if tags else inside[-1]]
+    return len(numbers)
+
+
+def flattened(program):
+    """The program's module with a plain list of inputs and a tuple of outputs, as AOTAutograd takes it."""
+    module = program.module()
+    output = next(iter(reversed(module.graph.nodes)))
+    if not isinstance(output.args[0], (list, tuple)):
+        output.args = ((output.args[0],),)
+    module.graph.set_codegen(torch.fx.graph.CodeGen())
+    module.recompile()
+    return module
+
+
+def outputs(result):
+    return [t for t in torch.utils._pytree.tree_leaves(result) if isinstance(t, torch.Tensor) and t.requires_grad]
+
+
+def gradients(module, run, inputs):
+    module.zero_grad()
+    sum(t.float().square().mean() for t in outputs(run(*inputs))).backward()
+    return {n: p.grad.clone() for n, p in module.named_parameters() if p.grad is not None}
+
+
+def compiled(module, inputs):
+    """The module through AOTAutograd, and the numbers of matmuls in its [forward, backward]."""
+    counts = []
+
+    def compiler(graph, _):
+        counts.append(sum(n.op == "call_function" and n.target in MATMULS for n in graph.graph.nodes))
+        return make_boxed_func(graph.forward)
+
+    run = aot_module_simplified(
+        module, inputs, fw_compiler=compiler, bw_compiler=compiler, partition_fn=min_cut_rematerialization_partition
+    )
+    return run, counts
+
+
+def main(path):
+    program = torch.export.load(path)
+    inputs = tuple(t.detach() for t in program.example_inputs[0])
+    plain = flattened(program)
+    eager = gradients(plain, plain, inputs)
+    for node in plain.graph.nodes:  # the partitioner must not see what was tagged
+        node.meta.pop("custom", None)
+    run, without = compiled(plain, inputs)
+    gradients(plain, run, inputs)
+
+    tagged = flattened(program)
+    regions = carry_over(tagged)
+    rows = [n for n in tagged.graph.nodes if tags_of(n)]
+    run, with_tags = compiled(tagged, inputs)
+    found = gradients(tagged, run, inputs)
+    same = sum(torch.equal(found[n], eager[n]) for n in eager)
+    print(f"regions: {regions}; tags: {len(rows)}, {sum(tags_of(n)['sac.policy'] == 'recompute' for n in rows)} of them recompute")
+    print(f"matmuls in forward: {without[0]}; in backward: {without[1]} without tags, {with_tags[1]} with")
+    print(f"gradients bit-identical to eager: {same} of {len(eager)}")
+    return same != len(eager)
+
+
+if __name__ == "__main__":
+    warnings.filterwarnings("ignore")
+    sys.exit(main(sys.argv[1]))

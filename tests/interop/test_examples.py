@@ -1,0 +1,57 @@
+"""The examples that consume tags, on the models that matter."""
+
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+import warnings
+
+import sactag
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+CASES = ROOT / "tests" / "cases"
+NAMES = ("llama_gqa", "llama_sdpa", "moe_stacked", "gpt2_conv1d", "bert")
+
+
+class Consume(unittest.TestCase):
+    def run_example(self, name, model, out, **options):
+        blocks = (model.parent / "blocks.txt").read_text().split()
+        with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            tagged = sactag.tag(model, out=pathlib.Path(folder) / out, blocks=blocks, **options)
+            plan = sactag.plan(model, blocks=blocks)
+            done = subprocess.run([sys.executable, ROOT / "examples" / name, tagged], capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr[-2000:])
+        print(f"{model.parent.name} {name} {options}", *done.stdout.splitlines(), sep="\n    ")
+        return plan, done.stdout
+
+    def numbers(self, pattern, text):
+        found = re.search(pattern, text)
+        self.assertIsNotNone(found, text)
+        return [int(g) for g in found.groups()]
+
+    def test_onnx(self):
+        for name in NAMES:
+            for variant, carrier in (("train", "metadata"), ("folded", "attribute")):
+                with self.subTest(model=name, variant=variant, carrier=carrier):
+                    plan, text = self.run_example("consume_onnx.py", CASES / name / f"model_{variant}.onnx", "model.onnx", carrier=carrier)
+                    s = plan.summary
+                    self.assertEqual(self.numbers(r"of tagged nodes run again in backward: (\d+)", text), [s.recomputed])
+                    self.assertEqual(self.numbers(r"tags: (\d+), (\d+) of them", text), [s.saved + s.recomputed, s.recomputed])
+                    without, with_tags = self.numbers(r"held for backward: (\d+) bytes without tags, (\d+) with", text)
+                    self.assertLess(with_tags, without / 2)
+
+    def test_fx(self):
+        for name in NAMES:
+            with self.subTest(model=name):
+                plan, text = self.run_example("consume_fx.py", CASES / name / "model.pt2", "model.pt2")
+                without, with_tags = self.numbers(r"in backward: (\d+) without tags, (\d+) with", text)
+                # The partitioner runs no more again than is tagged, and may skip what backward does not need.
+                self.assertGreater(with_tags, without)
+                self.assertLessEqual(with_tags, without + plan.summary.recomputed)
+
+
+if __name__ == "__main__":
+    unittest.main()
