@@ -4,6 +4,7 @@
 #include "cli/write.h"
 
 #include <inttypes.h>
+#include <limits.h>
 
 /* "out.onnx: 28 mms: 14 saved, 13 recomputed (3 forced), 1 outside blocks" */
 static void tell(const struct options *o, const sactag_plan *plan, const struct target *t)
@@ -43,33 +44,38 @@ static int tag(struct input *in, struct options *o, const struct target *t)
     return e;
 }
 
-static int run(struct options *o)
+static int run_one(struct options *o, const char *arg, const struct target *t)
 {
-    struct target t;
     struct input in;
-    int e = target_choose(&t, o, o->args[0]);
+    int e = input_open(&in, o, arg);
 
-    if (e)
-        return e;
-    e = input_open(&in, o, o->args[0]);
     if (!e)
-        e = tag(&in, o, &t);
+        e = tag(&in, o, t);
     input_close(&in);
     return e;
 }
 
+static int run(struct options *o)
+{
+    return target_each(o, run_one);
+}
+
 const struct command cmd_tag = {
     .name = "tag",
-    .usage = "IN -o OUT [options]",
+    .usage = "IN... -o OUT [options]",
     .summary = "decide and write the tags onto the nodes",
     .about = "Decides for every matmul of a model whether its output is saved for backward or\n"
              "recomputed, and writes that onto the node. Nothing else in the file changes: `sactag\n"
-             "strip` gives back the original bytes. Tags of an earlier run are replaced.",
+             "strip` gives back the original bytes. Tags of an earlier run are replaced.\n"
+             "OUT may be a directory (made, when its name ends in a slash), and must be for several\n"
+             "inputs: each keeps its name. One that fails does not stop the rest; the exit code is\n"
+             "the largest.",
     .examples = "  sactag tag model.onnx -o tagged.onnx --fqn moe.router.gate\n"
                 "  sactag tag --in-place model.onnx --config policy.conf\n"
+                "  sactag tag shards/*.onnx -o tagged/ --fqn moe.router.gate\n"
                 "  sactag tag - -o - --carrier attribute < model.onnx > tagged.onnx\n",
     .options = OPT_POLICY | OPT_WRITE | OPT_BIT(OPT_CARRIER) | OPT_BIT(OPT_TAG) | OPT_BIT(OPT_SET_IR_VERSION),
     .min_args = 1,
-    .max_args = 1,
+    .max_args = INT_MAX,
     .run = run,
 };

@@ -3,6 +3,10 @@
 #include "cli/progress.h"
 #include "cli/signals.h"
 
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -28,20 +32,106 @@ static int choose_stdout(const struct options *o, const char *in)
 
 int target_choose(struct target *t, const struct options *o, const char *in)
 {
-    *t = (struct target){o->output, o->output};
+    *t = (struct target){o->output, o->output, NULL};
     if (o->output && o->in_place)
         return message_error(2, &o->voice, NULL, "-o and --in-place exclude each other");
     if (o->in_place && is_dash(in))
         return message_error(2, &o->voice, NULL, "--in-place needs a file, not standard input");
     if (o->in_place)
-        *t = (struct target){in, in};
+        *t = (struct target){in, in, NULL};
     if (!t->path)
         return message_error(2, &o->voice, NULL, "no output given: say -o FILE, or --in-place");
     if (!o->in_place && is_dash(t->path)) {
-        *t = (struct target){NULL, "standard output"};
+        *t = (struct target){NULL, "standard output", NULL};
         return choose_stdout(o, in);
     }
     return 0;
+}
+
+/* ---- directories as output */
+
+static bool is_directory(const char *path)
+{
+    struct stat st;
+    size_t n = strlen(path);
+
+    return n && (path[n - 1] == '/' || (stat(path, &st) == 0 && S_ISDIR(st.st_mode)));
+}
+
+static const char *file_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    const char *const *x = a, *const *y = b;
+    return strcmp(file_name(*x), file_name(*y));
+}
+
+/* Each input has a name for its output, which no other has. */
+static int check_names(const struct options *o)
+{
+    const char **names = malloc((size_t)o->n_args * sizeof *names);
+    int e = names ? 0 : message_nomem(&o->voice);
+
+    for (int i = 0; !e && i < o->n_args; i++) {
+        names[i] = o->args[i];
+        if (is_dash(names[i]) || !*file_name(names[i]))
+            e = message_error(2, &o->voice, NULL,
+                              "'%s' has no name that a file in '%s' could have: say -o FILE", names[i],
+                              o->output);
+    }
+    if (!e)
+        qsort(names, (size_t)o->n_args, sizeof *names, by_name);
+    for (int i = 1; !e && i < o->n_args; i++)
+        if (by_name(&names[i - 1], &names[i]) == 0)
+            e = message_error(2, &o->voice, NULL, "'%s' and '%s' would be one file in '%s'", names[i - 1],
+                              names[i], o->output);
+    free(names);
+    return e;
+}
+
+static int into_directory(struct options *o, const char *in, each_fn one)
+{
+    const char *name = file_name(in);
+    size_t n = strlen(o->output), room = n + strlen(name) + 2;
+
+    char *path = malloc(room);
+    if (!path)
+        return message_nomem(&o->voice);
+    snprintf(path, room, "%s%s%s", o->output, o->output[n - 1] == '/' ? "" : "/", name);
+    int e = one(o, in, &(struct target){path, path, o->output});
+    free(path);
+    return e;
+}
+
+int target_each(struct options *o, each_fn one)
+{
+    bool directory = o->output && !o->in_place && is_directory(o->output);
+    int worst = directory ? check_names(o) : 0;
+
+    if (!directory && !o->in_place && o->n_args > 1)
+        return message_error(2, &o->voice, NULL, "several inputs need a directory as output: say -o DIR/");
+    if (worst)
+        return worst;
+    for (int i = 0; i < o->n_args; i++) {
+        struct target t;
+        int e = directory ? into_directory(o, o->args[i], one) : target_choose(&t, o, o->args[i]);
+        if (!e && !directory)
+            e = one(o, o->args[i], &t);
+        if (e > worst)
+            worst = e;
+    }
+    return worst;
+}
+
+static int make_directory(const struct options *o, const char *path)
+{
+    if (!path || mkdir(path, 0777) == 0 || errno == EEXIST)
+        return 0;
+    return message_error(5, &o->voice, path, "cannot make the directory: %s", strerror(errno));
 }
 
 static int write_to(struct input *in, const sactag_plan *plan, const struct target *t,
@@ -59,6 +149,8 @@ int write_model(struct input *in, const struct options *o, const sactag_plan *pl
     struct sactag_write_options w = o->write;
     struct progress progress;
 
+    if (make_directory(o, t->dir) != 0)
+        return 5;
     w.progress = progress_report;
     w.progress_ctx = &progress;
     w.temporary = signals_temporary;
