@@ -9,6 +9,11 @@
 
 #define READERS_MAX INT32_MAX /* what libraries that build a protobuf message of the whole model can read */
 
+static const char untagged_note[] = "the model carries no tags: it is written as it is";
+static const char changed_warning[] =
+    "the model was changed since it was tagged: its tags are removed, but the "
+    "bytes need not be those from before";
+
 /* ---- ONNX */
 
 /* What all that looks at an ONNX model's bytes without tags has. */
@@ -126,11 +131,9 @@ static int strip_onnx(struct ir_model *m, struct sink *to, struct diag *d)
     if (rc == 0)
         rc = to->finish(to);
     if (rc == 0 && !j.tagged)
-        diag_note(d, "the model carries no tags: it is written as it is");
+        diag_note(d, "%s", untagged_note);
     if (rc == 0 && changed(&j, digest))
-        diag_warn(
-            d, "the model was changed since it was tagged: its tags are removed, but the bytes need not be "
-               "those from before");
+        diag_warn(d, "%s", changed_warning);
     if (rc == 0)
         warn_lost(&j);
     job_close(&j);
@@ -190,12 +193,26 @@ static int tag_pt2(struct ir_model *m, struct plan *p, const struct annots *a, c
     return rc;
 }
 
+/* Is it what was tagged? Says so if it is not. */
+static int compare_pt2(struct ir_model *m, const char *was, struct diag *d)
+{
+    char digest[DIGEST_TEXT];
+    int rc = pt2_digest(m, true, digest, d);
+    if (rc == 0 && strcmp(digest, was) != 0)
+        diag_warn(d, "%s", changed_warning);
+    return rc;
+}
+
 static int strip_pt2(struct ir_model *m, struct sink *to, struct diag *d)
 {
-    int tagged = tagged_pt2(m, d);
+    struct plan_meta was;
+    int tagged = plan_meta_read(&was, m, d);
     int rc = tagged < 0 ? tagged : pt2_strip(m, tagged, to, d);
-    if (rc == 0 && !tagged)
-        diag_note(d, "the model carries no tags: it is written as it is");
+    if (rc == 0 && tagged)
+        rc = compare_pt2(m, was.digest, d);
+    else if (rc == 0)
+        diag_note(d, "%s", untagged_note);
+    plan_meta_free(&was);
     return rc;
 }
 

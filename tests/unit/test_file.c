@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -42,6 +43,30 @@ int renameat(int from_dir, const char *from, int to_dir, const char *to)
         return -1;
     }
     return (int)syscall(SYS_renameat2, from_dir, from, to_dir, to, 0);
+}
+
+static bool nameless_off, noreplace_off;
+
+int openat(int dir, const char *path, int flags, ...)
+{
+    va_list ap;
+    va_start(ap, flags);
+    mode_t mode = va_arg(ap, mode_t);
+    va_end(ap);
+    if (nameless_off && (flags & O_TMPFILE) == O_TMPFILE) {
+        errno = EOPNOTSUPP;
+        return -1;
+    }
+    return (int)syscall(SYS_openat, dir, path, flags, mode);
+}
+
+int renameat2(int from_dir, const char *from, int to_dir, const char *to, unsigned flags)
+{
+    if (noreplace_off && flags) {
+        errno = EINVAL;
+        return -1;
+    }
+    return (int)syscall(SYS_renameat2, from_dir, from, to_dir, to, flags);
 }
 
 static int replace(const char *path, const char *text, struct diag *d)
@@ -260,19 +285,17 @@ Test(file, with_a_named_temporary_file)
 {
     struct box b;
     struct file_out o;
-    char last[128] = "nothing told";
+    char last[128] = "nothing told", want[128];
     struct file_watch watch = {told, last};
     box_open(&b);
     put(in(&b, "out"), "old");
+    nameless_off = true;
     for (int commit = 0; commit < 2; commit++) {
         cr_assert_eq(file_out_open(&o, b.path, true, &watch, &b.d), 0);
-        if (!o.temp.name) { /* as it would have been opened there */
-            char name[] = FILE_TEMP_PREFIX "test.tmp";
-            file_temp_close(&o.temp);
-            o.fd = o.temp.fd = openat(o.dir, name, O_RDWR | O_CREAT | O_EXCL, 0600);
-            o.temp.name = strdup(name);
-        }
+        cr_assert_not_null(o.temp.name);
         cr_assert_eq(strncmp(o.temp.name, FILE_TEMP_PREFIX, strlen(FILE_TEMP_PREFIX)), 0);
+        snprintf(want, sizeof want, "%s/%s", b.dir, o.temp.name);
+        cr_assert_str_eq(last, want);
         cr_assert_eq(entries(b.dir), 2);
         cr_assert_eq(file_write_all(o.fd, "new", 3), 0);
         if (commit)
@@ -283,6 +306,30 @@ Test(file, with_a_named_temporary_file)
         cr_assert_eq(entries(b.dir), 1);
         cr_assert_str_eq(last, "");
     }
+    box_close(&b);
+}
+
+/* New files there: not over another one, whether the kernel can promise that or not. */
+Test(file, a_named_file_is_not_put_over_another_one)
+{
+    struct box b;
+    struct file_temp t;
+    box_open(&b);
+    put(in(&b, "there"), "old");
+    int dir = open(b.dir, O_RDONLY | O_DIRECTORY);
+    nameless_off = true;
+    for (int i = 0; i < 2; i++) {
+        noreplace_off = i;
+        cr_assert_eq(file_temp_open(&t, dir, b.dir, 0600, NULL), 0);
+        cr_assert_eq(file_temp_publish(&t, "there", false), EEXIST);
+        file_temp_close(&t);
+        holds(b.path, "old");
+        cr_assert_eq(file_temp_open(&t, dir, b.dir, 0600, NULL), 0);
+        cr_assert_eq(file_temp_publish(&t, i ? "two" : "one", false), 0);
+        file_temp_close(&t);
+        cr_assert_eq(entries(b.dir), 2 + i);
+    }
+    close(dir);
     box_close(&b);
 }
 
@@ -315,17 +362,6 @@ Test(file, tells_of_temporary_names)
     cr_assert_eq(file_temp_publish(&t, "new", false), 0);
     file_temp_close(&t);
     cr_assert_eq(entries(b.dir), 2);
-    /* One that has a name all the time is not put over another file either. */
-    t = (struct file_temp){.fd = -1, .dir = dir, .folder = b.dir, .watch = watch};
-    put(in(&b, "named"), "named");
-    t.name = strdup("named");
-    t.fd = open(b.path, O_RDWR);
-    cr_assert_eq(file_temp_publish(&t, "new", false), EEXIST);
-    t.fd = open(b.path, O_RDWR);
-    cr_assert_eq(file_temp_publish(&t, "newer", false), 0);
-    file_temp_close(&t);
-    holds(in(&b, "newer"), "named");
-    cr_assert_eq(entries(b.dir), 3);
     close(dir);
     box_close(&b);
 }
@@ -601,6 +637,20 @@ Test(file, copies_to_the_end)
     cr_assert_eq(file_copy_all(from, to, &how), 0);
     holds(b.path, "456789");
     cr_assert_eq(told, 6);
+    close(from);
+    close(to);
+    box_close(&b);
+}
+
+Test(file, copies_in_pieces_too)
+{
+    struct box b;
+    box_open(&b);
+    put(in(&b, "a"), "0123456789");
+    int from = open(b.path, O_RDONLY), to = open(in(&b, "b"), O_WRONLY | O_CREAT | O_APPEND, 0600);
+    cr_assert_eq(file_copy_all(from, to, NULL), 0, "copy_file_range() refuses files in append mode");
+    holds(b.path, "0123456789");
+    cr_assert_eq(file_copy_all(to, to, NULL), EBADF);
     close(from);
     close(to);
     box_close(&b);

@@ -4,7 +4,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/fs.h>
+#include <stdarg.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 /* Splices and returns the result. */
@@ -276,7 +280,35 @@ Test(splice, descriptor_sink_writes_pieces_of_all_sizes)
     pb_free(&want);
 }
 
-Test(splice, descriptor_sink_copies_runs_in_the_kernel)
+/* A file system that can share blocks, for tests on those that cannot: 1 shares, 2 refuses; 0 is the real
+ * one. */
+static int sharing, shared;
+
+int ioctl(int fd, unsigned long request, ...)
+{
+    va_list ap;
+    va_start(ap, request);
+    struct file_clone_range *r = va_arg(ap, struct file_clone_range *);
+    va_end(ap);
+    if (request != FICLONERANGE || !sharing)
+        return (int)syscall(SYS_ioctl, fd, request, r);
+    if (sharing == 2) {
+        errno = EOPNOTSUPP;
+        return -1;
+    }
+    cr_assert_eq(r->src_offset % 4096, 0);
+    cr_assert_eq(r->src_length % 4096, 0);
+    cr_assert_eq(r->dest_offset % 4096, 0);
+    char *buf = malloc(r->src_length);
+    ssize_t n = (ssize_t)r->src_length;
+    cr_assert_eq(pread((int)r->src_fd, buf, r->src_length, (off_t)r->src_offset), n);
+    cr_assert_eq(pwrite(fd, buf, r->src_length, (off_t)r->dest_offset), n);
+    free(buf);
+    shared++;
+    return 0;
+}
+
+Test(splice, descriptor_sink_shares_or_copies_runs_in_the_kernel)
 {
     struct pb src = {0}, want = {0};
     struct sink_fd s;
@@ -287,13 +319,17 @@ Test(splice, descriptor_sink_copies_runs_in_the_kernel)
         src.b[i] = (uint8_t)(i * 2654435761u >> 13);
     int in = temp(), out = temp();
     cr_assert_eq(write(in, src.b, src.n), (ssize_t)src.n);
-    for (int remote = 0; remote < 2; remote++) {
+    for (int how = 0; how < 4; how++) {
+        sharing = how < 3 ? how : 0;
+        shared = 0;
         cr_assert_eq(ftruncate(out, 0), 0);
         cr_assert_eq(lseek(out, 0, SEEK_SET), 0);
         cr_assert_eq(sink_fd_init(&s, out, "out", in, NULL), 0);
         cr_assert(s.share);
-        s.remote = remote;
+        s.remote = how == 3; /* a file server's */
         want.n = 0;
+        cr_assert_eq(sink_put(&s.sink, "start", 5, SINK_NEW), 0);
+        pb_raw(&want, "start", 5);
         /* Both places on the same offset within a block, then not. */
         for (uint64_t shift = 0; shift < 2; shift++) {
             cr_assert_eq(sink_put(&s.sink, src.b + 4096 * 3 + 5, 2000000, 4096 * 3 + 5), 0);
@@ -306,6 +342,7 @@ Test(splice, descriptor_sink_copies_runs_in_the_kernel)
         cr_assert_eq(s.sink.finish(&s.sink), 0);
         cr_assert_eq(lseek(out, 0, SEEK_CUR), (off_t)want.n);
         holds(out, &want);
+        cr_assert_eq(shared, how == 1 ? 1 : 0); /* only the first run lies alike in both files */
         sink_fd_free(&s);
     }
     close(in);
@@ -328,6 +365,28 @@ Test(splice, descriptor_sink_goes_on_from_where_the_descriptor_stands)
     sink_fd_free(&s);
     close(fd);
     pb_free(&want);
+}
+
+/* Another process cuts the file that we have mapped: an error, not a signal. */
+Test(splice, descriptor_sink_reports_a_truncated_source)
+{
+    struct diag d;
+    struct sink_fd s;
+    diag_init(&d);
+    int in = temp(), out = temp();
+    cr_assert_eq(ftruncate(in, 100000), 0);
+    void *map = mmap(NULL, 100000, PROT_READ, MAP_PRIVATE, in, 0);
+    cr_assert_neq(map, MAP_FAILED);
+    cr_assert_eq(ftruncate(in, 0), 0);
+    cr_assert_eq(sink_fd_init(&s, out, "out", in, &d), 0);
+    cr_assert_eq(sink_put(&s.sink, map, 100000, 0), 0);
+    cr_assert_eq(s.sink.finish(&s.sink), IR_EIO);
+    cr_assert_str_eq(d.items[0].message, "the input was truncated while it was read");
+    sink_fd_free(&s);
+    munmap(map, 100000);
+    close(in);
+    close(out);
+    diag_free(&d);
 }
 
 /* A socket that must not block, with a small buffer: short writes, and "try again". */
