@@ -81,7 +81,7 @@ static int number_key(struct blocker *b, const char *what, uint32_t n, uint32_t 
     return text ? intern_key(b, str_of(text), out) : IR_EMEM;
 }
 
-static bool is_fixed(struct state *s, uint32_t step)
+bool block_step_fixed(struct state *s, uint32_t step)
 {
     struct use u = walk_output(&s->walk, s->walk.steps[step], 0);
     return u.value == IR_NONE || facts_get(&s->facts, u).fixed;
@@ -158,7 +158,7 @@ static int find_tails(struct blocker *b)
         seams[i] = (struct seam){.first = IR_NONE, .last = IR_NONE, .head = IR_NONE};
     for (uint32_t i = 0; !rc && i < s->walk.n_steps; i++) {
         uint32_t step = state_step(s, i);
-        if (in_path(b, step) && !is_fixed(s, step))
+        if (in_path(b, step) && !block_step_fixed(s, step))
             seam_step(b, &seams[b->of_scope[s->scope_of[step]].path], step, next);
     }
     for (uint32_t i = 0; !rc && i < b->paths.n; i++)
@@ -196,7 +196,7 @@ static int find_keys(struct blocker *b)
     return find_tails(b);
 }
 
-static int new_run(struct blocker *b, uint32_t block, uint32_t candidates, uint32_t key, uint32_t at)
+int block_new_run(struct blocker *b, uint32_t block, uint32_t candidates, uint32_t key, uint32_t at)
 {
     if (grow(&b->runs, &b->cap_runs, (size_t)b->n_runs + 1, sizeof *b->runs) != 0)
         return IR_EMEM;
@@ -295,7 +295,7 @@ static int join_step(struct blocker *b, uint32_t at, uint32_t step, const struct
 {
     struct run *r = *last == IR_NONE ? NULL : &b->runs[*last];
     if (!r || !continues(b, r, p, *last == *current || called_inside(b, *current, *last))) {
-        int rc = new_run(b, p->block, p->candidates, p->key, at);
+        int rc = block_new_run(b, p->block, p->candidates, p->key, at);
         if (rc)
             return rc;
         *last = b->n_runs - 1;
@@ -311,27 +311,42 @@ static int join_step(struct blocker *b, uint32_t at, uint32_t step, const struct
     return 0;
 }
 
-/* Blocks that undecided runs are left with: one that no run has yet, else the first. */
-static void decide_rest(struct blocker *b)
+/* Of the blocks that an undecided run may be, in this order: one that no run has yet, next to the block of
+ * the run before it; one that no run has; one next to it; the first. */
+static uint32_t best_candidate(const struct blocker *b, const struct candidates *c, const uint8_t *used,
+                               uint32_t before)
+{
+    uint32_t best = c->block[0], best_rank = 4;
+    for (uint32_t i = 0; i < c->n; i++) {
+        uint32_t block = c->block[i];
+        bool near = before != IR_NONE && str_eq(fqn_parent(b->blocks[block]), fqn_parent(b->blocks[before]));
+        uint32_t rank = (used[block] ? 2U : 0U) + (near ? 0U : 1U);
+        if (rank < best_rank)
+            best = block, best_rank = rank;
+    }
+    return best;
+}
+
+static int decide_rest(struct blocker *b)
 {
     uint8_t *used = calloc(b->n_blocks ? b->n_blocks : 1, 1);
-    for (uint32_t i = 0; used && i < b->n_runs; i++)
+    uint32_t before = IR_NONE;
+    if (!used)
+        return IR_EMEM;
+    for (uint32_t i = 0; i < b->n_runs; i++)
         if (b->runs[i].block != IR_NONE)
             used[b->runs[i].block] = 1;
     for (uint32_t i = 0; i < b->n_runs; i++) {
         struct run *r = &b->runs[i];
-        if (r->block != IR_NONE || !r->candidates)
-            continue;
-        const struct candidates *c = &b->of_scope[r->candidates];
-        r->block = c->block[0];
-        for (uint32_t j = 0; used && j < c->n; j++)
-            if (!used[c->block[j]]) {
-                r->block = c->block[j];
-                used[r->block] = 1;
-                break;
-            }
+        if (r->block == IR_NONE && r->candidates)
+            r->block = best_candidate(b, &b->of_scope[r->candidates], used, before);
+        if (r->block != IR_NONE) {
+            used[r->block] = 1;
+            before = r->block;
+        }
     }
     free(used);
+    return 0;
 }
 
 static int make_runs(struct blocker *b)
@@ -355,96 +370,20 @@ static int make_runs(struct blocker *b)
         if (rc)
             break;
         if (p.block != IR_NONE || p.candidates) {
-            if (is_fixed(s, step) && !mm) { /* folded constants stand anywhere: they start and end nothing */
+            if (block_step_fixed(s, step) &&
+                !mm) { /* folded constants stand anywhere: they start and end nothing */
                 uint32_t *last = last_run(b, of_block, of_path, &p);
                 b->run_of[step] = *last;
                 continue;
             }
             rc = join_step(b, i, step, &p, last_run(b, of_block, of_path, &p), &current);
-        } else if (p.outside && !is_fixed(s, step)) {
+        } else if (p.outside && !block_step_fixed(s, step)) {
             current = IR_NONE;
         }
     }
     free(of_block);
     free(of_path);
-    if (!rc)
-        decide_rest(b);
-    return rc;
-}
-
-/* ---- repeated calls that nothing marks ---- */
-
-/* Smallest period of a sequence that it is a whole number of times, or n (Knuth, Morris and Pratt's failure
- * function). */
-static uint32_t period(const uint64_t *seq, uint32_t n, uint32_t *fail)
-{
-    uint32_t k = 0;
-    fail[0] = 0;
-    for (uint32_t i = 1; i < n; i++) {
-        while (k && seq[i] != seq[k])
-            k = fail[k - 1];
-        if (seq[i] == seq[k])
-            k++;
-        fail[i] = k;
-    }
-    uint32_t p = n - fail[n - 1];
-    return n % p == 0 ? p : n;
-}
-
-/* A number for the module and operator of a step, the same in each call. */
-static uint64_t call_mark(const struct state *s, uint32_t step)
-{
-    const struct scope *sc = &s->scopes[s->scope_of[step]];
-    uint64_t module = s->scope_of[step];
-    if (sc->kind == SCOPE_NAME && sc->stem) { /* "/block/wq_1" is "/block/wq" again */
-        uint32_t id = names_find(&s->scope_index, atom_stem(sc->raw));
-        module = id == NAME_NONE ? module : id;
-    }
-    return module << 32 | s->m->nodes[s->walk.steps[step].node].op;
-}
-
-/* Splits a run whose steps, all told by metadata or scopes, are the same sequence several times. */
-static int split_run(struct blocker *b, uint32_t run, uint64_t *seq, uint32_t *steps, uint32_t *fail)
-{
-    struct state *s = b->s;
-    uint32_t n = 0, first = b->runs[run].first, last = b->runs[run].last, block = b->runs[run].block;
-    for (uint32_t i = first; i <= last; i++) {
-        uint32_t step = state_step(s, i);
-        if (b->run_of[step] != run || is_fixed(s, step))
-            continue;
-        if (s->scope_of[step] == 0 || s->scopes[s->scope_of[step]].kind == SCOPE_STACK)
-            return 0;
-        seq[n] = call_mark(s, step);
-        steps[n++] = step;
-    }
-    uint32_t p = n > 1 ? period(seq, n, fail) : n;
-    if (p == n || p < 2)
-        return 0;
-    for (uint32_t i = p; i < n; i++) {
-        if (i % p == 0) {
-            int rc = new_run(b, block, 0, 0, first);
-            if (rc)
-                return rc;
-        }
-        b->run_of[steps[i]] = b->n_runs - 1;
-    }
-    return 0;
-}
-
-static int split_repeats(struct blocker *b)
-{
-    uint32_t n = b->s->walk.n_steps, runs = b->n_runs;
-    uint64_t *seq = malloc((size_t)(n ? n : 1) * sizeof *seq);
-    uint32_t *steps = malloc((size_t)(n ? n : 1) * sizeof *steps),
-             *fail = malloc((size_t)(n ? n : 1) * sizeof *fail);
-    int rc = seq && steps && fail ? 0 : IR_EMEM;
-    for (uint32_t i = 0; !rc && i < runs; i++)
-        if (b->runs[i].block != IR_NONE && b->runs[i].key == 0)
-            rc = split_run(b, i, seq, steps, fail);
-    free(seq);
-    free(steps);
-    free(fail);
-    return rc;
+    return rc ? rc : decide_rest(b);
 }
 
 /* ---- the result ---- */
@@ -646,8 +585,10 @@ static int blocker_run(struct blocker *b)
     for (uint32_t i = 0; i < s->m->n_values; i++)
         b->param_block[i] = NOT_LOOKED;
     int rc = index_names(b);
-    if (!rc)
+    if (!rc) {
+        find_merged_params(b);
         rc = find_spans(b);
+    }
     if (!rc)
         rc = all_candidates(b);
     if (!rc)

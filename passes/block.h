@@ -60,8 +60,20 @@ int choose_blocks(struct blocker *b);
 int index_names(struct blocker *b);
 int all_candidates(struct blocker *b);
 
+/* Does a step compute the same every time the program runs? Such steps stand anywhere. */
+bool block_step_fixed(struct state *s, uint32_t step);
+
+/* Adds a run. 0 or IR_EMEM. */
+int block_new_run(struct blocker *b, uint32_t block, uint32_t candidates, uint32_t key, uint32_t at);
+
+/* Splits runs that are several calls of their block with nothing between them. */
+int split_repeats(struct blocker *b);
+
 /* The innermost block that is `fqn` or lies around it, or IR_NONE. */
 uint32_t block_of_fqn(const struct blocker *b, struct str fqn);
+
+/* Finds the parameters whose names are no evidence; before any look-up of the kind below. */
+void find_merged_params(struct blocker *b);
 
 /* The block that a named parameter belongs to, or IR_NONE, and its module (empty when it has no name). */
 uint32_t block_of_value(struct blocker *b, uint32_t value, struct str *module);

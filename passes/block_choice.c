@@ -26,8 +26,9 @@ static bool is_pattern(struct str p)
 }
 
 /* Scopes leave out containers that are never called, so "transformer.h.*" must be found in "/h.0/...": the
- * pattern with the atom's number in the place of its last star. */
-static int blocks_from_atoms(struct blocker *b, struct str pattern)
+ * pattern with the atom's number in the place of its last star. Where the pattern has hit modules already,
+ * only for atoms that are no known module's: tools drop names. */
+static int blocks_from_atoms(struct blocker *b, struct str pattern, bool hit)
 {
     struct state *s = b->s;
     struct str owner = fqn_parent(pattern);
@@ -37,7 +38,10 @@ static int blocks_from_atoms(struct blocker *b, struct str pattern)
     for (uint32_t i = 1; i < s->n_scopes; i++)
         for (uint32_t j = 0; s->scopes[i].kind == SCOPE_NAME && j < s->scopes[i].n_atoms; j++) {
             struct str atom = s->scopes[i].atoms[j];
+            uint32_t same;
             if (!fqn_inside(atom, own) || !fqn_is_number(fqn_relative(atom, own)))
+                continue;
+            if (hit && modules_below(&s->modules, STR_LIT(""), atom, &same) != IR_NONE)
                 continue;
             struct str fqn = fqn_join(&s->arena, owner, fqn_relative(atom, own));
             if (!fqn.s)
@@ -57,8 +61,8 @@ static int blocks_from_pattern(struct blocker *b, struct str pattern)
     for (uint32_t i = 0; !rc && is_pattern(pattern) && i < s->modules.n; i++)
         if (fqn_glob(pattern, s->modules.a[i].fqn))
             rc = add_block(b, s->modules.a[i].fqn);
-    if (!rc && is_pattern(pattern) && b->n_blocks == before)
-        rc = blocks_from_atoms(b, pattern);
+    if (!rc && is_pattern(pattern))
+        rc = blocks_from_atoms(b, pattern, b->n_blocks > before);
     if (!rc && b->n_blocks == before)
         return diag_error(s->d, IR_EPOLICY, "no module of this graph matches --blocks '%.*s'",
                           STR_ARG(pattern));

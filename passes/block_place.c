@@ -90,7 +90,10 @@ static int candidates_of(struct blocker *b, struct scope *sc, struct candidates 
     if (c->n == 0)
         return 0;
     sc->block = c->block[0];
-    if (c->n > 1 && sc->certain) { /* the full FQN is known: no need to guess */
+    bool all_known = true; /* a block that only --blocks and scopes tell of is none of the known modules */
+    for (uint32_t i = 0; i < c->n; i++)
+        all_known &= modules_find(&b->s->modules, b->blocks[c->block[i]]) != NAME_NONE;
+    if (c->n > 1 && sc->certain && all_known) { /* the full FQN is known: no need to guess */
         uint32_t id = block_of_fqn(b, sc->fqn);
         for (uint32_t i = 0; i < c->n; i++)
             if (c->block[i] == id)
@@ -116,6 +119,38 @@ int all_candidates(struct blocker *b)
     return 0;
 }
 
+/* Could a node of this scope use a parameter of this module: the module's own node, one of a module around it
+ * or inside it? */
+static bool could_use(const struct scope *sc, struct str module)
+{
+    for (struct str up = module; up.n; up = fqn_parent(up))
+        if (scope_fits(sc->atoms, sc->n_atoms, up, true))
+            return true;
+    for (uint32_t k = 1; k < sc->n_atoms; k++)
+        if (scope_fits(sc->atoms, k, module, true))
+            return true;
+    return false;
+}
+
+/* Tools merge parameters of equal value under the name of one of them: where a node of another module uses
+ * it, the name says nothing of who does. */
+void find_merged_params(struct blocker *b)
+{
+    struct state *s = b->s;
+    const struct walk *w = &s->walk;
+    for (uint32_t i = 0; i < w->n_steps; i++) {
+        const struct scope *sc = &s->scopes[s->scope_of[i]];
+        const struct ir_node *n = &s->m->nodes[w->steps[i].node];
+        for (uint32_t j = 0; sc->kind == SCOPE_NAME && sc->n_atoms && j < n->n_in; j++) {
+            struct use u = walk_resolve(w, walk_input(w, w->steps[i], j));
+            struct str module;
+            if (u.value != IR_NONE && block_of_value(b, u.value, &module) != IR_NONE &&
+                !could_use(sc, module))
+                b->param_block[u.value] = IR_NONE;
+        }
+    }
+}
+
 uint32_t block_of_value(struct blocker *b, uint32_t value, struct str *module)
 {
     struct state *s = b->s;
@@ -125,7 +160,7 @@ uint32_t block_of_value(struct blocker *b, uint32_t value, struct str *module)
     if (*out == NOT_LOOKED) {
         *fqn = (struct str){0};
         *out = IR_NONE;
-        if (s->is_param[value] && fqn_of_param(&kind, fqn, ir_value_name(s->m, value), &s->arena) == 0 &&
+        if (carries_name(s, value) && fqn_of_param(&kind, fqn, ir_value_name(s->m, value), &s->arena) == 0 &&
             kind != PARAM_NO_NAME)
             *out = block_of_fqn(b, *fqn);
     }

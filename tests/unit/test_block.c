@@ -318,6 +318,37 @@ Test(block, called_again_without_own_code)
                                "even:2\n/layer/m/down_1/MatMul layer#1 odd:3\n");
 }
 
+/* ... or, where a tool fused one call otherwise than the next, by the suffixes of its modules. */
+Test(block, called_again_and_fused_otherwise)
+{
+    bench_add(&b,
+              "in x f32[2,8]\nparam onnx::MatMul_1 f32[8,8]\nparam onnx::MatMul_2 f32[8,8]\nparam "
+              "onnx::MatMul_3 f32[8,8]\nparam p f32[8]\n"
+              "/layer/a/q/MatMul/MatMulAddFusion: a = Gemm(x,onnx::MatMul_1,p)\n/layer/m/up/MatMul: d = "
+              "MatMul(a,onnx::MatMul_2)\n"
+              "/layer/m/down/MatMul: e = MatMul(d,onnx::MatMul_3)\n/layer/m/Add: f = Add(e,x)\n"
+              "/layer/a/q_1/MatMul: g = MatMul(f,onnx::MatMul_1)\n/layer/a/q_1/Add: h = "
+              "Add(p,g)\n/layer/m/up_1/MatMul: i = MatMul(h,onnx::MatMul_2)\n"
+              "/layer/m/down_1/MatMul: j = MatMul(i,onnx::MatMul_3)\n/layer/m_1/Add: k = Add(j,f)\nout k");
+    bench_blocks(&b, "layer");
+    assert_planned(&b);
+    assert_text(
+        bench_columns(&b, "br"),
+        "layer#0 odd:1\nlayer#0 even:2\nlayer#0 odd:3\nlayer#1 odd:1\nlayer#1 even:2\nlayer#1 odd:3\n");
+}
+
+/* One module used twice in a call, the others once: one call. */
+Test(block, module_used_twice_in_a_call)
+{
+    bench_add(
+        &b, "in x f32[2,8]\nparam onnx::MatMul_1 f32[8,8]\nparam onnx::MatMul_2 f32[8,8]\n"
+            "/layer/q/MatMul: a = MatMul(x,onnx::MatMul_1)\n/layer/q_1/MatMul: c = MatMul(a,onnx::MatMul_1)\n"
+            "/layer/o/MatMul: d = MatMul(c,onnx::MatMul_2)\nout d");
+    bench_blocks(&b, "layer");
+    assert_planned(&b);
+    assert_text(bench_columns(&b, "br"), "layer#0 odd:1\nlayer#0 even:2\nlayer#0 odd:3\n");
+}
+
 /* Modules whose names end in numbers are no second calls. */
 Test(block, numbered_modules_without_own_code)
 {
@@ -469,6 +500,52 @@ Test(block, encoder_and_decoder_folded)
     assert_text(
         bench_columns(&b, "fbr"),
         "encoder.layers.0.fc1 encoder.layers.0#0 odd:1\ndecoder.layers.0.fc1 decoder.layers.0#0 odd:1\n");
+}
+
+/* Equal parameters are merged; the Identity that renames a copy still tells whose it is. */
+Test(block, encoder_and_decoder_by_renamed_copies)
+{
+    bench_add(&b, "in x f32[2,8]\nparam encoder.layers.0.n.weight f32[8]\ndecoder.layers.0.n.weight = "
+                  "Identity(encoder.layers.0.n.weight)");
+    folded("/layers.0/fc1", "onnx::MatMul_1", "x", "a");
+    bench_add(&b, "/layers.0/n/Mul: c = Mul(a,encoder.layers.0.n.weight)\n/layers.0/Add: d = Add(c,x)");
+    folded("/layers.0/fc1_1", "onnx::MatMul_2", "d", "e");
+    bench_add(
+        &b, "/layers.0/n_1/Mul: f = Mul(e,decoder.layers.0.n.weight)\n/layers.0_1/Add: g = Add(f,d)\nout g");
+    bench_blocks(&b, "decoder.layers.*,encoder.layers.*");
+    assert_planned(&b);
+    assert_text(bench_columns(&b, "nb"),
+                "/layers.0/fc1/MatMul encoder.layers.0#0\n/layers.0/fc1_1/MatMul decoder.layers.0#0\n");
+}
+
+/* One layer of such a model as an optimiser leaves it: all norms use the one parameter that is left. */
+static void merged_layer(int layer, const char *suffix, const char *x, const char *y)
+{
+    char scope[64], weight[64], a[16];
+    snprintf(scope, sizeof scope, "/layers.%d/fc1%s", layer, suffix);
+    snprintf(weight, sizeof weight, "onnx::MatMul_%s%d", suffix[0] ? "9" : "8", layer);
+    snprintf(a, sizeof a, "%s_a", y);
+    folded(scope, weight, x, a);
+    bench_add(
+        &b,
+        "/layers.%d/n%s/Mul: %s_b = Mul(%s,encoder.layers.0.n.weight)\n/layers.%d%s/Add: %s = Add(%s_b,%s)",
+        layer, suffix, y, a, layer, suffix, y, y, x);
+}
+
+/* Names say nothing where nodes of other modules use them; then layers of one container follow each other. */
+Test(block, encoder_and_decoder_with_merged_parameters)
+{
+    bench_add(&b, "in x f32[2,8]\nparam encoder.layers.0.n.weight f32[8]");
+    merged_layer(0, "", "x", "c");
+    merged_layer(1, "", "c", "d");
+    merged_layer(0, "_1", "d", "e");
+    merged_layer(1, "_1", "e", "y");
+    bench_add(&b, "out y");
+    bench_blocks(&b, "encoder.layers.*,decoder.layers.*");
+    assert_planned(&b);
+    assert_text(bench_columns(&b, "bf"),
+                "encoder.layers.0#0 encoder.layers.0.fc1\nencoder.layers.1#0 encoder.layers.1.fc1\n"
+                "decoder.layers.0#0 decoder.layers.0.fc1\ndecoder.layers.1#0 decoder.layers.1.fc1\n");
 }
 
 /* ---- what does not say where it is ---- */

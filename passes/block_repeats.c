@@ -1,0 +1,175 @@
+/* Block repeats: calls of a block that follow each other at once, with no node directly in the block's scope
+ * to tell them apart. */
+#include "passes/block.h"
+#include "passes/fqn.h"
+
+#include <stdlib.h>
+
+/* Smallest period of a sequence that it is a whole number of times, or n (Knuth, Morris and Pratt's failure
+ * function). */
+static uint32_t period(const uint64_t *seq, uint32_t n, uint32_t *fail)
+{
+    uint32_t k = 0;
+    fail[0] = 0;
+    for (uint32_t i = 1; i < n; i++) {
+        while (k && seq[i] != seq[k])
+            k = fail[k - 1];
+        if (seq[i] == seq[k])
+            k++;
+        fail[i] = k;
+    }
+    uint32_t p = n - fail[n - 1];
+    return n % p == 0 ? p : n;
+}
+
+/* A number for the module and operator of a step, the same in each call. */
+static uint64_t call_mark(const struct state *s, uint32_t step)
+{
+    const struct scope *sc = &s->scopes[s->scope_of[step]];
+    uint64_t module = s->scope_of[step];
+    if (sc->kind == SCOPE_NAME && sc->stem) { /* "/block/wq_1" is "/block/wq" again */
+        uint32_t id = names_find(&s->scope_index, atom_stem(sc->raw));
+        module = id == NAME_NONE ? module : id;
+    }
+    return module << 32 | s->m->nodes[s->walk.steps[step].node].op;
+}
+
+/* What splitting one run works with; all as long as the walk, or as the list of scopes. */
+struct splitter {
+    struct blocker *b;
+    uint64_t *seq;
+    uint32_t *steps, *fail;
+    uint32_t n;           /* steps of the run */
+    bool *is_mm;          /* per step */
+    uint32_t *low, *high; /* per scope: suffixes with which the run has it */
+};
+
+/* The steps of a run that have a say. False when one of them tells nothing of its module. */
+static bool collect_run(struct splitter *k, uint32_t run)
+{
+    struct blocker *b = k->b;
+    struct state *s = b->s;
+    k->n = 0;
+    for (uint32_t i = b->runs[run].first; i <= b->runs[run].last; i++) {
+        uint32_t step = state_step(s, i);
+        if (b->run_of[step] != run || block_step_fixed(s, step))
+            continue;
+        if (s->scope_of[step] == 0 || s->scopes[s->scope_of[step]].kind == SCOPE_STACK)
+            return false;
+        k->seq[k->n] = call_mark(s, step);
+        k->steps[k->n++] = step;
+    }
+    return k->n > 1;
+}
+
+/* The steps are the same sequence several times, each of p steps. */
+static int split_by_period(struct splitter *k, uint32_t run, uint32_t p)
+{
+    struct blocker *b = k->b;
+    for (uint32_t i = p; i < k->n; i++) {
+        if (i % p == 0) {
+            int rc = block_new_run(b, b->runs[run].block, 0, 0, b->runs[run].first);
+            if (rc)
+                return rc;
+        }
+        b->run_of[k->steps[i]] = b->n_runs - 1;
+    }
+    return 0;
+}
+
+/* The number of "_3", 0 without it, and the scope without it. */
+static uint32_t suffix(const struct state *s, uint32_t step, uint32_t *base)
+{
+    struct str raw = s->scopes[s->scope_of[step]].raw;
+    uint32_t number = 0;
+    *base = (uint32_t)(call_mark(s, step) >> 32);
+    for (size_t i = s->scopes[*base].raw.n + 1; i < raw.n && number < (1u << 24); i++)
+        number = number * 10 + (uint32_t)(raw.s[i] - '0');
+    return *base == s->scope_of[step] ? 0 : number;
+}
+
+/* How many calls the suffixes of the run's mms tell of: each mm's module must have been used as often. 1 when
+ * they tell of none. */
+static uint32_t calls_by_suffix(struct splitter *k)
+{
+    struct state *s = k->b->s;
+    uint32_t calls = 0, base;
+    for (uint32_t i = 0; i < k->n; i++) {
+        uint32_t number = suffix(s, k->steps[i], &base);
+        k->low[base] = number < k->low[base] ? number : k->low[base];
+        k->high[base] = number > k->high[base] ? number : k->high[base];
+    }
+    for (uint32_t i = 0; i < k->n; i++) {
+        suffix(s, k->steps[i], &base);
+        uint32_t times = k->high[base] - k->low[base] + 1;
+        if (k->is_mm[k->steps[i]] && calls && times != calls)
+            return 1;
+        if (k->is_mm[k->steps[i]])
+            calls = times;
+    }
+    return calls ? calls : 1;
+}
+
+static int split_by_suffix(struct splitter *k, uint32_t run, uint32_t calls)
+{
+    struct blocker *b = k->b;
+    uint32_t first = b->n_runs, call = 0, base;
+    for (uint32_t i = 1; i < calls; i++) {
+        int rc = block_new_run(b, b->runs[run].block, 0, 0, b->runs[run].first);
+        if (rc)
+            return rc;
+    }
+    for (uint32_t i = 0; i < k->n; i++) {
+        uint32_t number = suffix(b->s, k->steps[i], &base);
+        if (k->high[base] - k->low[base] + 1 == calls)
+            call = number - k->low[base];
+        b->run_of[k->steps[i]] = call ? first + call - 1 : run;
+    }
+    return 0;
+}
+
+static int split_run(struct splitter *k, uint32_t run)
+{
+    if (!collect_run(k, run))
+        return 0;
+    uint32_t p = period(k->seq, k->n, k->fail), base;
+    if (p < k->n)
+        return p < 2 ? 0 : split_by_period(k, run, p);
+    uint32_t calls = calls_by_suffix(k);
+    int rc = calls > 1 && calls <= k->n ? split_by_suffix(k, run, calls) : 0;
+    for (uint32_t i = 0; i < k->n; i++) {
+        suffix(k->b->s, k->steps[i], &base);
+        k->low[base] = UINT32_MAX;
+        k->high[base] = 0;
+    }
+    return rc;
+}
+
+int split_repeats(struct blocker *b)
+{
+    struct state *s = b->s;
+    size_t n = (size_t)s->walk.n_steps + 1;
+    uint32_t runs = b->n_runs;
+    struct splitter k = {.b = b,
+                         .seq = malloc(n * sizeof *k.seq),
+                         .steps = malloc(n * sizeof *k.steps),
+                         .fail = malloc(n * sizeof *k.fail),
+                         .is_mm = calloc(n, sizeof *k.is_mm),
+                         .low = malloc(s->n_scopes * sizeof *k.low),
+                         .high = calloc(s->n_scopes, sizeof *k.high)};
+    int rc = k.seq && k.steps && k.fail && k.is_mm && k.low && k.high ? 0 : IR_EMEM;
+    if (!rc)
+        memset(k.low, 0xff, s->n_scopes * sizeof *k.low);
+    for (uint32_t i = 0; !rc && i < s->n_mms; i++)
+        k.is_mm[s->mms[i].step] = true;
+    for (uint32_t i = 0; !rc && i < runs; i++)
+        if (b->runs[i].block != IR_NONE && b->runs[i].key == 0)
+            rc = split_run(&k, i);
+    free(k.seq);
+    free(k.steps);
+    free(k.fail);
+    free(k.is_mm);
+    free(k.low);
+    free(k.high);
+    return rc;
+}
