@@ -575,6 +575,7 @@ static int emit(struct writer *w, struct splice *s, struct sink *to)
         return diag_error(w->d, IR_EINPUT, "the archive is too large");
     splice_end(s);
     struct splice_cursor c = splice_begin(s);
+    to->total = s->out_size;
     int rc = splice_write(&c, w->m->size, to);
     return rc != 0 ? rc : to->finish(to);
 }

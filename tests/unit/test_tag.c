@@ -1,6 +1,8 @@
 #include "lib/tag.h"
 
+#include "schema/file.h"
 #include "schema/onnx_read.h"
+#include "schema/pt2_read.h"
 #include "tests/unit/pb.h"
 
 #include <stdio.h>
@@ -39,9 +41,12 @@ struct opened {
 
 static void open_model(struct opened *x, const struct pb *bytes)
 {
+    bool pt2 = pt2_looks_like(bytes->b, bytes->n);
     diag_init(&x->d);
     ir_model_init(&x->m, &x->d, 0);
-    cr_assert_eq(onnx_read(&x->m, bytes->b, bytes->n, NULL, &x->d), 0);
+    cr_assert_eq(pt2 ? pt2_read(&x->m, bytes->b, bytes->n, NULL, &x->d)
+                     : onnx_read(&x->m, bytes->b, bytes->n, NULL, &x->d),
+                 0);
 }
 
 static void close_model(struct opened *x)
@@ -266,6 +271,52 @@ Test(tag, strip_after_another_tool)
     pb_free(&s);
     pb_free(&again);
     pb_free(&direct);
+}
+
+/* The other format, through the same functions. */
+Test(tag, a_pt2_archive)
+{
+    struct file_in f;
+    struct pb m = {0};
+    struct diag d;
+    struct opened x;
+    struct tags tags;
+    char digest[DIGEST_TEXT], got[DIGEST_TEXT];
+    diag_init(&d);
+    cr_assert_eq(file_in_open(&f, "tests/pt2/outputs.pt2", NULL), 0);
+    pb_raw(&m, f.bytes, (size_t)f.size);
+    file_in_close(&f);
+    digest_of(digest, &m);
+    struct pb t = tagged(&m, 2, metadata, &d), again = tagged(&t, 2, metadata, &d), s = stripped(&t, &d);
+    pb_same(again.b, again.n, &t);
+    pb_same(s.b, s.n, &m);
+    digest_of(got, &t);
+    cr_assert_str_eq(got, digest);
+    cr_assert_eq(d.n, 0);
+    open_model(&x, &t);
+    cr_assert_eq(tags_load(&tags, &x.m, &x.d), 0);
+    cr_assert(tags.tagged);
+    cr_assert_str_eq(tags.digest, digest);
+    cr_assert_gt(tags.n, 0);
+    cr_assert_eq(tags.tags[0].policy, POLICY_SAVE);
+    cr_assert(str_is(tags.tags[0].block, "layers.0"));
+    cr_assert_eq(tags.tags[0].call, 2);
+    tags_free(&tags);
+    close_model(&x);
+    pb_free(&s);
+    s = stripped(&m, &d);
+    says(&d, DIAG_NOTE, "the model carries no tags");
+    /* Its digest is another one's. */
+    char *at = memmem(t.b, t.n, digest, 32);
+    cr_assert_not_null(at);
+    at[0] = at[0] == '0' ? '1' : '0';
+    pb_free(&s);
+    s = stripped(&t, &d);
+    says(&d, DIAG_WARNING, "the model was changed since it was tagged");
+    pb_free(&m);
+    pb_free(&t);
+    pb_free(&again);
+    pb_free(&s);
 }
 
 /* ---- reading tags */
