@@ -43,7 +43,7 @@ LIB_SRC  := $(sort $(wildcard ir/*.c schema/*.c passes/*.c lib/*.c))
 CLI_SRC  := $(sort $(wildcard cli/*.c))
 UNIT_SRC := $(sort $(wildcard tests/unit/test_*.c))
 MODELS   := tests/cases tests/pt2 tests/golden examples
-C_FILES  := $(sort $(wildcard $(foreach d,cli examples include ir lib passes schema tests tests/unit,$d/*.[ch])))
+C_FILES  := $(sort $(wildcard $(foreach d,bench cli examples include ir lib passes schema tests tests/unit,$d/*.[ch])))
 
 PB       = $(BUILD)/schema/onnx.pb-c
 LIB_OBJ  = $(LIB_SRC:%.c=$(BUILD)/%.o) $(PB).o
@@ -56,7 +56,7 @@ PROGRAM  = $(BUILD)/sactag
 JOBS = $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc))
 SUBMAKE = +@$(MAKE) --no-print-directory $(JOBS)
 
-.PHONY: all demo check deps deps-check unit golden golden-update parity invariants diff-test docs-test asan clang valgrind \
+.PHONY: bench bench-programs bench-counts all demo check deps deps-check unit golden golden-update parity invariants diff-test docs-test asan clang valgrind \
         tests corpus format format-check lint install uninstall clean help FORCE
 .DELETE_ON_ERROR:
 .SUFFIXES:
@@ -190,6 +190,30 @@ clang: ## the same compiled by clang
 
 valgrind: all ## the command line under valgrind on a few models
 	@tests/valgrind.sh $(PROGRAM)
+
+# ---- speed
+
+BENCH     = $(BUILD)/bench
+BENCH_BIN = $(BENCH)/gen $(BENCH)/measure $(BENCH)/peer_c
+BENCH_CXX = $(if $(shell command -v $(CXX) && command -v protoc && ls /usr/include/google/protobuf/message.h 2>/dev/null),$(BENCH)/peer_cpp)
+
+bench: all bench-programs ## compare with cp and with protobuf libraries: SCALE=1 ROUNDS=7 ONLY="W X N M H E curves"
+	@bench/run.sh $(BUILD)
+
+bench-programs: $(BENCH_BIN) $(BENCH_CXX)
+
+bench-counts: all $(BENCH)/gen ## instructions that plan and tag take, against bench/counts.budget
+	@bench/counts.sh $(BUILD)
+
+$(BENCH)/%: $(BUILD)/bench/%.o
+	$(call show,LINK)$(CC) $(CFLAGS_ALL) $(LDFLAGS) -o $@ $^
+
+$(BENCH)/peer_c: $(BUILD)/bench/peer_c.o $(PB).o
+	$(call show,LINK)$(CC) $(CFLAGS_ALL) $(LDFLAGS) -o $@ $^ -lprotobuf-c
+
+$(BENCH)/peer_cpp: bench/peer_cpp.cc schema/onnx.proto
+	@mkdir -p $(@D)
+	$(call show,CXX)protoc --cpp_out=$(BENCH) --proto_path=schema onnx.proto && $(CXX) -O2 -w -I$(BENCH) -o $@ $< $(BENCH)/onnx.pb.cc -lprotobuf -lpthread
 
 # ---- tidiness
 
