@@ -121,12 +121,23 @@ static bool is_tensordot(struct state *s, struct step st)
            c[3] != c[4] && c[0] != c[4] && c[7] == c[0] && c[8] == c[4];
 }
 
+/* Does the op transpose its lhs? ONNX Runtime fuses a Transpose before a product into it: PyTorch multiplied
+ * a view. */
+static bool transposes_lhs(const struct state *s, const struct mm *mm, struct step st)
+{
+    return mm->kind == FUSED && (walk_attr_int(&s->walk, st, "transA", 0) != 0 ||
+                                 walk_attr_int(&s->walk, st, "transBatchA", 0) != 0);
+}
+
 static void aten_matmul(struct state *s, struct mm *mm, struct step st)
 {
     struct fact a = facts_get(&s->facts, walk_input(&s->walk, st, 0)),
                 b = facts_get(&s->facts, walk_input(&s->walk, st, 1));
     const struct ir_shape *x = fact_shape(&s->facts, a), *y = fact_shape(&s->facts, b);
-    bool lhs_known = a.shape != IR_SHAPE_UNKNOWN, dense = fact_contiguous(&s->facts, a);
+    bool lhs_known = a.shape != IR_SHAPE_UNKNOWN, dense = fact_contiguous(&s->facts, a),
+         transposed = transposes_lhs(s, mm, st);
+    if (transposed && (x->rank < 2 || (x->dims[x->rank - 1] != 1 && x->dims[x->rank - 2] != 1)))
+        dense = false;
     mm->aten = ATEN_OTHER;
     mm->aten_rhs = mm->rhs;
     if (b.shape == IR_SHAPE_UNKNOWN)
@@ -141,7 +152,8 @@ static void aten_matmul(struct state *s, struct mm *mm, struct step st)
             mm->aten = ATEN_OTHER; /* not worth a copy: runs as bmm */
     } else if (lhs_known && x->rank == 2 && y->rank >= 3 && a.grad) {
         mm->aten = ATEN_MM; /* folded: the rhs is the lhs transposed */
-        mm->aten_rhs = (struct mm_shape){x->dims[1], x->dims[0]};
+        mm->aten_rhs = transposed ? (struct mm_shape){x->dims[0], x->dims[1]}
+                                  : (struct mm_shape){x->dims[1], x->dims[0]};
     } else if (lhs_known && x->rank == 3 && y->rank == 3 && y->dims[0] == 1 && x->dims[0] != 1 && b.grad) {
         mm->aten = ATEN_MM; /* a batch of one is squeezed away */
     } else if (lhs_known && x->rank == 3 && y->rank == 3 && x->dims[0] == 1 && y->dims[0] != 1 && a.grad) {

@@ -340,6 +340,19 @@ Test(mm, biased_and_not_contiguous)
     assert_rows(MM_ONNX, "/l/MatMul 5x5 odd:1\n");
 }
 
+/* ... also where ONNX Runtime fused the transpose into the product. */
+Test(mm, biased_and_transposed_inside)
+{
+    bench_add(&b, "opset - 17\nopset com.microsoft 1\nin x f32[2,5,8]\nin v f32[2,5,1]\nparam onnx::MatMul_1 "
+                  "f32[5,5]\nparam l.bias f32[5]\n"
+                  "/l/MatMul/MatmulTransposeFusion/: a = com.microsoft::FusedMatMul(x,onnx::MatMul_1) "
+                  "transA=1\n/l/Add: c = Add(l.bias,a)\n"
+                  "/m/MatMul/MatmulTransposeFusion/: d = com.microsoft::FusedMatMul(v,onnx::MatMul_1) "
+                  "transA=1\n/m/Add: e = Add(l.bias,d)\nout c\nout e");
+    whole(MM_TORCH);
+    assert_text(bench_columns(&b, "sr"), "5x5 odd:1;assumed-noncontiguous\n5x5 addmm\n");
+}
+
 /* A slice leaves gaps: known from the file, nothing assumed... */
 Test(mm, biased_after_slice)
 {
