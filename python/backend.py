@@ -1,7 +1,8 @@
 """Builds the wheel of `pip install ./python` with nothing but Python itself.
 
 The shared library goes into the wheel. It is, in this order: the file that SACTAG_LIBRARY names; ../build/libsactag.so, which
-`make` is asked to bring up to date; none, when this directory stands alone: then an installed library is used.
+`make` is asked to bring up to date (BUILD names another build directory, as for make); none, when this directory stands alone:
+then an installed library is used.
 """
 
 import base64
@@ -36,13 +37,13 @@ def _library():
     root = HERE.parent
     if not (root / "include" / "sactag.h").is_file() or not (root / "Makefile").is_file():
         return None
-    library = root / "build" / "libsactag.so"
+    build = os.environ.get("BUILD") or "build"
     # Another make may be running us: its flags are not for this one.
-    clean = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS", "BUILD", "VARIANT")}
-    made = subprocess.run(["make", "-s", "-C", str(root), "build/libsactag.so"], env=clean, check=False)
+    clean = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS", "VARIANT")}
+    made = subprocess.run(["make", "-s", "-C", str(root), f"BUILD={build}", f"{build}/libsactag.so"], env=clean, check=False)
     if made.returncode:
         raise SystemExit("the shared library could not be built: run 'make' in the directory above python/, or name one in SACTAG_LIBRARY")
-    return library
+    return root / build / "libsactag.so"
 
 
 def _metadata():
