@@ -11,9 +11,13 @@
 
 #include <stdlib.h>
 
+/* An mm whose weight has a number. The same weight may be used again, in a further call of its module: such
+ * uses have no number of their own, and come right before what needs them. */
 struct keyed_mm {
-    uint64_t key;
-    uint32_t step;
+    uint64_t at;  /* twice the number, plus one; of a further use twice the number of what first needs it */
+    uint32_t use; /* which use of the weight this is, from 0 */
+    uint64_t number;
+    uint32_t step, weight;
 };
 
 /* The number of "onnx::Anything_123"; false for any other name. */
@@ -46,8 +50,22 @@ static bool resaved_by_runtime(const struct ir_model *m)
 static int by_key(const void *x, const void *y)
 {
     const struct keyed_mm *a = x, *b = y;
-    if (a->key != b->key)
-        return a->key < b->key ? -1 : 1;
+    if (a->at != b->at)
+        return a->at < b->at ? -1 : 1;
+    if (a->use != b->use)
+        return a->use < b->use ? -1 : 1;
+    if (a->number != b->number)
+        return a->number < b->number ? -1 : 1;
+    return (a->step > b->step) - (a->step < b->step);
+}
+
+static int by_weight(const void *x, const void *y)
+{
+    const struct keyed_mm *a = x, *b = y;
+    if (a->weight != b->weight)
+        return a->weight < b->weight ? -1 : 1;
+    if (a->use != b->use)
+        return a->use < b->use ? -1 : 1;
     return (a->step > b->step) - (a->step < b->step);
 }
 
@@ -95,32 +113,98 @@ static int emit_with_needs(struct demand *k, uint32_t step)
     return rc;
 }
 
-static int demand_order(struct state *s, const struct keyed_mm *keyed, uint32_t n_keyed)
+/* Slot → step that defines it. NULL when memory is exhausted. */
+static uint32_t *defining_steps(const struct walk *w)
 {
-    const struct walk *w = &s->walk;
-    struct demand k = {.s = s};
-    k.def_of = malloc((size_t)(w->n_slots ? w->n_slots : 1) * sizeof *k.def_of);
-    k.seen = calloc(w->n_steps ? w->n_steps : 1, 1);
-    k.out = arena_alloc(&s->arena, w->n_steps, sizeof *k.out);
-    int rc = k.def_of && k.seen && k.out ? 0 : IR_EMEM;
-    if (!rc)
-        memset(k.def_of, 0xff, (size_t)w->n_slots * sizeof *k.def_of);
-    for (uint32_t i = 0; !rc && i < w->n_steps; i++)
-        for (uint32_t j = 0; j < s->m->nodes[w->steps[i].node].n_out; j++) {
+    uint32_t *def_of = malloc((size_t)(w->n_slots ? w->n_slots : 1) * sizeof *def_of);
+    if (!def_of)
+        return NULL;
+    memset(def_of, 0xff, (size_t)w->n_slots * sizeof *def_of);
+    for (uint32_t i = 0; i < w->n_steps; i++)
+        for (uint32_t j = 0; j < w->m->nodes[w->steps[i].node].n_out; j++) {
             struct use u = walk_output(w, w->steps[i], j);
             if (u.value != IR_NONE)
-                k.def_of[walk_slot(w, u)] = i;
+                def_of[walk_slot(w, u)] = i;
         }
+    return def_of;
+}
+
+static int demand_order(struct state *s, const struct keyed_mm *keyed, uint32_t n_keyed, uint32_t *def_of)
+{
+    const struct walk *w = &s->walk;
+    struct demand k = {.s = s, .def_of = def_of};
+    k.seen = calloc(w->n_steps ? w->n_steps : 1, 1);
+    k.out = arena_alloc(&s->arena, w->n_steps, sizeof *k.out);
+    int rc = k.seen && k.out ? 0 : IR_EMEM;
     for (uint32_t i = 0; !rc && i < n_keyed; i++)
         rc = emit_with_needs(&k, keyed[i].step);
     for (uint32_t i = 0; !rc && i < w->n_steps; i++)
         rc = emit_with_needs(&k, i);
-    free(k.def_of);
     free(k.seen);
     free(k.stack);
     if (!rc)
         s->order = k.out;
     return rc;
+}
+
+/* The number that a scope ends in where it was used before ("/block/wq_2"), else 0. */
+static uint32_t call_suffix(const struct state *s, uint32_t step)
+{
+    const struct scope *sc = &s->scopes[s->scope_of[step]];
+    uint32_t number = 0;
+    if (sc->kind != SCOPE_NAME || !sc->stem)
+        return 0;
+    for (size_t i = atom_stem(sc->raw).n + 1; i < sc->raw.n && number < (1U << 24); i++)
+        number = number * 10 + (uint32_t)(sc->raw.s[i] - '0');
+    return number;
+}
+
+/* Numbers the uses of each weight, in the order of the calls. */
+static void number_uses(struct keyed_mm *keyed, uint32_t n)
+{
+    qsort(keyed, n, sizeof *keyed, by_weight);
+    for (uint32_t i = 0, first = 0; i < n; i++) {
+        if (keyed[i].weight != keyed[first].weight)
+            first = i;
+        keyed[i].use = i - first;
+    }
+}
+
+/* Where each numbered mm belongs: by its number, or before the numbered one that first needs it. */
+static int place_all(struct state *s, struct keyed_mm *keyed, uint32_t n, const uint32_t *def_of)
+{
+    const struct walk *w = &s->walk;
+    uint64_t *needed =
+                 malloc((size_t)(w->n_steps + 1) * sizeof *needed), /* per step: least number after it */
+        *own = malloc((size_t)(w->n_steps + 1) * sizeof *own);
+    if (!needed || !own) {
+        free(needed);
+        free(own);
+        return IR_EMEM;
+    }
+    memset(needed, 0xff, (size_t)w->n_steps * sizeof *needed);
+    memset(own, 0xff, (size_t)w->n_steps * sizeof *own);
+    for (uint32_t i = 0; i < n; i++)
+        if (keyed[i].use == 0)
+            own[keyed[i].step] = keyed[i].number;
+    for (uint32_t i = w->n_steps; i-- > 0;) {
+        uint64_t least = own[i] < needed[i] ? own[i] : needed[i];
+        for (uint32_t j = 0; j < s->m->nodes[w->steps[i].node].n_in; j++) {
+            struct use u = walk_resolve(w, walk_input(w, w->steps[i], j));
+            uint32_t def = u.value == IR_NONE ? IR_NONE : def_of[walk_slot(w, u)];
+            if (def != IR_NONE && least < needed[def])
+                needed[def] = least;
+        }
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        uint64_t before = needed[keyed[i].step];
+        keyed[i].at = keyed[i].use == 0         ? 2 * keyed[i].number + 1
+                      : before < UINT64_MAX / 4 ? 2 * before
+                                                : UINT64_MAX;
+    }
+    free(needed);
+    free(own);
+    return 0;
 }
 
 /* The mms in the new order. */
@@ -134,7 +218,7 @@ static int sort_mms(struct state *s)
         for (uint32_t i = 0; i < s->walk.n_steps; i++)
             position[s->order[i]] = i;
         for (uint32_t i = 0; i < s->n_mms; i++)
-            k[i] = (struct keyed_mm){position[s->mms[i].step], i};
+            k[i] = (struct keyed_mm){.at = position[s->mms[i].step], .step = i};
         qsort(k, s->n_mms, sizeof *k, by_key);
         for (uint32_t i = 0; i < s->n_mms; i++)
             sorted[i] = s->mms[k[i].step];
@@ -146,6 +230,36 @@ static int sort_mms(struct state *s)
     return rc;
 }
 
+static bool in_order(const struct keyed_mm *keyed, uint32_t n)
+{
+    for (uint32_t i = 1; i < n; i++)
+        if (keyed[i].step < keyed[i - 1].step)
+            return false;
+    return true;
+}
+
+/* Orders the mms by their weights' numbers, if they are not so already. */
+static int recover(struct state *s, struct keyed_mm *keyed, uint32_t n, bool *changed)
+{
+    uint32_t *def_of = defining_steps(&s->walk);
+    int rc = def_of ? 0 : IR_EMEM;
+    *changed = false;
+    if (!rc) {
+        number_uses(keyed, n);
+        rc = place_all(s, keyed, n, def_of);
+    }
+    if (!rc) {
+        qsort(keyed, n, sizeof *keyed, by_key);
+        *changed = !in_order(keyed, n);
+    }
+    if (!rc && *changed)
+        rc = demand_order(s, keyed, n, def_of);
+    if (!rc && *changed)
+        rc = sort_mms(s);
+    free(def_of);
+    return rc;
+}
+
 int pass_order(struct state *s)
 {
     if (s->o->file_order || s->m->format == IR_PT2 || s->n_mms == 0)
@@ -154,40 +268,31 @@ int pass_order(struct state *s)
     if (!keyed)
         return IR_EMEM;
     uint32_t n = 0, unnumbered = 0;
-    bool rising = true, resaved = resaved_by_runtime(s->m);
+    bool resaved = resaved_by_runtime(s->m), changed = false;
     for (uint32_t i = 0; i < s->n_mms; i++) {
         struct mm *mm = &s->mms[i];
-        struct str rhs = ir_value_name(s->m, walk_input(&s->walk, s->walk.steps[mm->step], 1).value);
-        uint64_t key;
-        if (exporter_number(rhs, &key)) {
-            rising &= n == 0 || keyed[n - 1].key <= key;
-            keyed[n++] = (struct keyed_mm){key, mm->step};
+        uint32_t weight = walk_input(&s->walk, s->walk.steps[mm->step], 1).value;
+        uint64_t number;
+        if (exporter_number(ir_value_name(s->m, weight), &number)) {
+            keyed[n++] = (struct keyed_mm){0, call_suffix(s, mm->step), number, mm->step, weight};
         } else if (resaved && mm->counted) {
             unnumbered++;
             if (!mm->assumption)
                 mm->assumption = "assumed-order";
         }
     }
-    int rc = 0;
-    bool wanted = !rising && s->walk.n_frames == 1;
-    if (wanted) {
-        qsort(keyed, n, sizeof *keyed, by_key);
-        rc = demand_order(s, keyed, n);
-        if (!rc)
-            rc = sort_mms(s);
-        if (!rc)
-            diag_note(
-                s->d,
-                "the nodes are not in execution order%s: order recovered from the exporter's numbers of %u "
-                "weights (--order file turns this off)",
-                resaved ? " (re-saved by ONNX Runtime)" : "", n);
-    } else if (unnumbered && resaved) {
+    int rc = n && s->walk.n_frames == 1 ? recover(s, keyed, n, &changed) : 0;
+    if (!rc && changed)
+        diag_note(s->d,
+                  "the nodes are not in execution order%s: order recovered from the exporter's numbers of %u "
+                  "weights (--order file turns this off)",
+                  resaved ? " (re-saved by ONNX Runtime)" : "", n);
+    else if (!rc && unnumbered && resaved)
         diag_warn(
             s->d,
             "this file was re-saved by ONNX Runtime, which reorders nodes, and %u mm%s carry no number to "
             "recover the order from: the file's order is assumed; tag before optimising",
             unnumbered, unnumbered == 1 ? "" : "s");
-    }
     free(keyed);
     return rc;
 }

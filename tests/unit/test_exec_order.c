@@ -67,6 +67,35 @@ Test(exec_order, shared_weight)
     assert_silent(&b, DIAG_NOTE, "order");
 }
 
+/* A module that is called twice uses each weight twice: one call after the other. */
+#define TWO_CALLS                                                                                            \
+    "in x f32[2,8]\nin z f32[2,8]\nparam onnx::MatMul_3 f32[8,8]\nparam onnx::MatMul_4 f32[8,8]\n"           \
+    "param onnx::MatMul_9 f32[8,8]\n"
+
+Test(exec_order, two_calls_in_order)
+{
+    bench_add(&b, TWO_CALLS
+              "/e/q/MatMul: a = MatMul(x,onnx::MatMul_3)\n/e/k/MatMul: c = MatMul(a,onnx::MatMul_4)\n"
+              "/e/q_1/MatMul: d = MatMul(z,onnx::MatMul_3)\n/e/k_1/MatMul: e = MatMul(d,onnx::MatMul_4)\nf = "
+              "Add(c,e)\n"
+              "/head/MatMul: y = MatMul(f,onnx::MatMul_9)\nout y");
+    assert_order("/e/q/MatMul odd:1\n/e/k/MatMul even:2\n/e/q_1/MatMul odd:3\n/e/k_1/MatMul "
+                 "even:4\n/head/MatMul odd:5\n");
+    assert_silent(&b, DIAG_NOTE, "order");
+}
+
+Test(exec_order, two_calls_mixed_up)
+{
+    bench_add(&b, TWO_CALLS
+              "/e/k_1/MatMul: e = MatMul(z,onnx::MatMul_4)\n/e/q_1/MatMul: d = MatMul(z,onnx::MatMul_3)\n"
+              "/e/k/MatMul: c = MatMul(x,onnx::MatMul_4)\n/e/q/MatMul: a = MatMul(x,onnx::MatMul_3)\nf = "
+              "my::Mix(a,c,d,e)\n"
+              "/head/MatMul: y = MatMul(f,onnx::MatMul_9)\nout y");
+    assert_order("/e/q/MatMul odd:1\n/e/k/MatMul even:2\n/e/q_1/MatMul odd:3\n/e/k_1/MatMul "
+                 "even:4\n/head/MatMul odd:5\n");
+    assert_says(&b, DIAG_NOTE, "order recovered");
+}
+
 /* What needs something waits for it, whatever its number. */
 Test(exec_order, needs_come_first)
 {
