@@ -48,7 +48,7 @@ static inline bool str_ends(struct str a, struct str suffix)
 
 static inline struct str str_sub(struct str a, size_t from, size_t n)
 {
-    return (struct str){a.s + from, n};
+    return (struct str){from ? a.s + from : a.s, n}; /* a.s may be NULL, which may not be added to */
 }
 
 /* Offset of the first / last occurrence of c, or -1. */

@@ -113,7 +113,7 @@ static void find_back(const struct onnx_writer *w, struct onnx_record *r)
 {
     const struct onnx_undo *u = w->e.undo;
     uint32_t lo = 0, hi = u ? u->n_fields : 0;
-    if (!u || (w->loose && r->node != ANNOT_MODEL))
+    if (!u || !u->n_fields || (w->loose && r->node != ANNOT_MODEL))
         return;
     while (lo < hi) {
         uint32_t mid = lo + (hi - lo) / 2;

@@ -372,7 +372,7 @@ static int tag_nodes(struct writer *w)
             search = has(w->pt2->programs[seg].text, "\"custom\"");
         }
         size_t n = count_members(w->a, at, node);
-        int rc = (n || search) && node != w->model_node ? tag_node(w, node, w->a->a + at, n) : 0;
+        int rc = (n || search) && node != w->model_node ? tag_node(w, node, n ? w->a->a + at : NULL, n) : 0;
         if (rc != 0)
             return rc;
         at += n;
