@@ -23,7 +23,7 @@ for model in toy/model_external.onnx llama_gqa/model_functions.onnx gpt2_conv1d/
     run plan "$path"
     run plan "$path" --format tsv --mm-rule torch --blocks whole
     run linears "$path"
-    run tag "$path" -o "$tagged" --external-data keep
+    run tag "$path" -o "$tagged" --external-data keep --specialize
     run show "$tagged"
     run strip "$tagged" -o "$tmp/stripped" --external-data keep
 done
