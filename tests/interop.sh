@@ -40,7 +40,7 @@ part()
     if [ "$f" = 0 ]; then
         grep -v '^[.-]*$\|^Ran \|^OK\|Schema error\|passed, ' "$there/out" | grep -i 'bytes\|steps\|nodes\|tagged models\|KiB\|programs\|regions\|matmuls\|products\|gradients\|model\.' | sed 's/^[.]*/    /'
     else
-        sed 's/^/    /' "$there/out" | tail -n 200
+        grep -v 'Schema error' "$there/out" | sed '/^$/d; s/^/    /' | tail -n 200
     fi
     echo "$1: ${p:-0} passed, $f failed ($(($(date +%s) - start)) s)"
     passed=$((passed + ${p:-0})) failed=$((failed + f))

@@ -45,7 +45,7 @@ def run(path):
 class Runtime(unittest.TestCase):
     def test_every_model_and_carrier(self):
         ran, unable = 0, []
-        with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
+        with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             for model in MODELS:
                 try:
@@ -54,14 +54,14 @@ class Runtime(unittest.TestCase):
                     unable.append(f"{model.relative_to(CASES)}: {str(error).splitlines()[0][:90]}")
                     continue
                 for carrier in CARRIERS:
-                    with self.subTest(model=str(model.relative_to(CASES)), carrier=carrier):
+                    with self.subTest(model=str(model.relative_to(CASES)), carrier=carrier), tempfile.TemporaryDirectory() as folder:
                         tagged = sactag.tag(model, out=os.path.join(folder, "model.onnx"), carrier=carrier, external_data="copy", sync=False)
                         for a, b in zip(want, run(tagged)):
                             self.assertTrue(np.array_equal(a, b, equal_nan=True))
                         ran += 1
         print(f"{ran} tagged models run; {len(unable)} models that ONNX Runtime cannot run untagged:", *unable, sep="\n  ")
-        self.assertGreater(ran, 500)
-        self.assertLess(len(unable), 20)
+        self.assertGreater(ran, 250)
+        self.assertLess(len(unable), 4)
 
 
 if __name__ == "__main__":

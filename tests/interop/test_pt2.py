@@ -38,7 +38,7 @@ class Programs(unittest.TestCase):
                 self.assertTrue(all(torch.equal(x, y) for x, y in zip(a, b)))
                 tags += len(found)
         print(f"{len(MODELS)} programs, {tags} tags")
-        self.assertGreater(len(MODELS), 45)
+        self.assertGreater(len(MODELS), 20)
 
 
 if __name__ == "__main__":

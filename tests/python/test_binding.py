@@ -358,6 +358,21 @@ class Comparing(TemporaryFolder):
         self.assertEqual([p.kind for p in sactag.check(MOE)], ["not-tagged"])
         self.assertEqual({p.kind for p in sactag.check(tagged, ["attention.wk"])}, {"stale"})
 
+    def test_assert_plan(self):
+        from unittest import mock
+
+        from sactag.testing import UPDATE, assert_plan
+
+        golden = self.folder / "golden.json"
+        with self.assertRaisesRegex(AssertionError, "is missing"):
+            assert_plan(MOE, golden, GATE)
+        with mock.patch.dict(os.environ, {UPDATE: "1"}):
+            assert_plan(MOE, golden, GATE)
+        assert_plan(MOE, golden)
+        assert_plan(MOE, golden, GATE)
+        with self.assertRaisesRegex(AssertionError, r"changed: .*attention.wv .* -> .* recompute"):
+            assert_plan(MOE, golden, ["attention.wk"])
+
 
 if __name__ == "__main__":
     unittest.main()
