@@ -17,7 +17,10 @@ static void print_option(const struct option_spec *s)
         printf("%s\n%*s", head, OPTION_COLUMN, "");
     else
         printf("%-*s", OPTION_COLUMN, head);
-    printf("%s\n", s->help);
+    for (const char *line = s->help, *end; line; line = *end ? end + 1 : NULL) {
+        end = strchrnul(line, '\n');
+        printf("%*s%.*s\n", line == s->help ? 0 : OPTION_COLUMN, "", (int)(end - line), line);
+    }
     if (s->alias)
         printf("      --%s\n%*sthe same\n", s->alias, OPTION_COLUMN, "");
 }

@@ -1,6 +1,7 @@
 /* The command line: finds the command, parses its options, runs it. */
 #include "cli/command.h"
 
+#include "cli/clash.h"
 #include "cli/signals.h"
 #include "cli/suggest.h"
 
@@ -62,7 +63,13 @@ static int run_with(const struct command *c, struct options *o)
         return print_version();
     if (o->n_args < c->min_args || o->n_args > c->max_args)
         return wrong_number(c, o);
-    return c->run(o);
+    for (int i = 0; i < o->n_args; i++)
+        if (!*o->args[i])
+            return message_error(2, &o->voice, NULL, "%s: the name of an input is empty", c->name);
+    /* Commands that can write in place rewrite their (first) input; into a directory they look themselves. */
+    const char *own = c->options & OPT_BIT(OPT_IN_PLACE) ? o->args[0] : NULL;
+    int e = o->in_place ? 0 : output_check(o, o->output, own);
+    return e ? e : c->run(o);
 }
 
 static int run_command(const struct command *c, int argc, char **argv)
@@ -76,12 +83,20 @@ static int run_command(const struct command *c, int argc, char **argv)
     return e;
 }
 
+static int unexpected(const char *arg)
+{
+    const struct voice voice = {.quiet = false};
+    return message_error(2, &voice, NULL, "unexpected argument '%s' (see `sactag help`)", arg);
+}
+
 static int help(int argc, char **argv)
 {
     const struct command *c = argc > 2 ? find(argv[2]) : NULL;
 
     if (argc > 2 && !c)
         return unknown_command(argv[2]);
+    if (argc > 3)
+        return unexpected(argv[3]);
     if (c)
         help_command(c);
     else
@@ -100,7 +115,7 @@ static int dispatch(int argc, char **argv)
     if (strcmp(name, "help") == 0 || strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0)
         return help(argc, argv);
     if (strcmp(name, "--version") == 0 || strcmp(name, "-V") == 0)
-        return print_version();
+        return argc > 2 ? unexpected(argv[2]) : print_version();
     const struct command *c = find(name);
     return c ? run_command(c, argc - 1, argv + 1) : unknown_command(name);
 }

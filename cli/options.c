@@ -12,9 +12,11 @@ static const struct option_spec specs[OPT_COUNT] = {
     [OPT_FQN] = {"fqn", "force-recompute-mm-shapes-by-fqns", "NAME[,NAME...]",
                  "recompute every mm whose rhs has the shape of this module's weight", 0, GROUP_POLICY, true,
                  true},
-    [OPT_FORCE_SHAPE] = {"force-shape", NULL, "KxN", "recompute every mm with this rhs shape", 0,
+    [OPT_FORCE_SHAPE] = {"force-shape", NULL, "KxN[,KxN...]", "recompute every mm with this rhs shape", 0,
                          GROUP_POLICY, true, true},
-    [OPT_MATCH] = {"match", NULL, "exact|substring|glob", "how --fqn names are compared with modules (exact)",
+    [OPT_MATCH] = {"match", NULL, "exact|substring|glob",
+                   "how --fqn names are compared with modules (exact). glob, of the relative or\n"
+                   "full name: * within a component, ** anything, ? one character that is no dot",
                    0, GROUP_POLICY, false, true},
     [OPT_PROFILE] = {"profile", NULL, "titan",
                      "as torchtitan does today: substring match, rule torch, its save list", 0, GROUP_POLICY,
@@ -39,8 +41,7 @@ static const struct option_spec specs[OPT_COUNT] = {
     [OPT_IN_PLACE] = {"in-place", NULL, NULL, "write to the input file", 0, GROUP_WRITE, false, false},
     [OPT_CARRIER] = {"carrier", NULL, "metadata|attribute|popart", "how a tag stands on its node (metadata)",
                      0, GROUP_WRITE, false, true},
-    [OPT_TAG] = {"tag", NULL, "mm|all", "tag the mms, or every node of a block (mm)", 0, GROUP_WRITE, false,
-                 true},
+    [OPT_TAG] = {"tag", NULL, "mm", "tag the mms (all is reserved)", 0, GROUP_WRITE, false, true},
     [OPT_EXTERNAL_DATA] = {"external-data", NULL, "copy|hardlink|symlink|keep",
                            "what becomes of data files when writing into another directory", 0, GROUP_WRITE,
                            false, false},
@@ -49,7 +50,7 @@ static const struct option_spec specs[OPT_COUNT] = {
     [OPT_SET_IR_VERSION] = {"set-ir-version", NULL, "N", "write this ir_version (left as it is)", 0,
                             GROUP_WRITE, false, false},
     [OPT_FORMAT] = {"format", NULL, "text|tsv|json",
-                    "for people; one row an mm; for programs (by FILE's name, else text)", 0, GROUP_PRINT,
+                    "for people; one row a line; one object (by FILE's name, else text)", 0, GROUP_PRINT,
                     false, false},
     [OPT_MERGE] = {"merge", NULL, NULL, "text: print the rows of equal neighbouring blocks once", 0,
                    GROUP_PRINT, false, false},
@@ -122,14 +123,15 @@ static int take_number(struct options *o, const char *where, const char *value, 
 {
     char *end = NULL;
     unsigned shift = 0;
+    const char *unit = with_unit ? ", which K, M or G may follow," : "";
 
     errno = 0;
     unsigned long long v = value[0] >= '0' && value[0] <= '9' ? strtoull(value, &end, 10) : 0;
     if (end && with_unit && *end && strchr("KMG", *end))
         shift = *end == 'K' ? 10 : *end == 'M' ? 20 : 30, end++;
     if (!end || *end || errno || v == 0 || v > (UINT64_MAX >> shift) || (v << shift) > most)
-        return message_error(2, &o->voice, NULL, "%s: expected a number from 1 to %llu but found '%s'", where,
-                             (unsigned long long)most, value);
+        return message_error(2, &o->voice, NULL, "%s: expected a number from 1 to %llu%s but found '%s'",
+                             where, (unsigned long long)most, unit, value);
     *out = v << shift;
     return 0;
 }
@@ -148,16 +150,21 @@ static int push_string(struct options *o, struct strings *list, const char *s, s
     return 0;
 }
 
+static void trim(const char **s, size_t *n)
+{
+    while (*n > 0 && (**s == ' ' || **s == '\t'))
+        ++*s, --*n;
+    while (*n > 0 && ((*s)[*n - 1] == ' ' || (*s)[*n - 1] == '\t'))
+        --*n;
+}
+
 static int take_list(struct options *o, const char *where, const char *value, struct strings *list,
                      bool commas)
 {
     for (const char *s = value;;) {
         size_t n = commas ? strcspn(s, ",") : strlen(s);
         const char *next = s + n;
-        while (n > 0 && (*s == ' ' || *s == '\t'))
-            s++, n--;
-        while (n > 0 && (s[n - 1] == ' ' || s[n - 1] == '\t'))
-            n--;
+        trim(&s, &n);
         if (n == 0)
             return message_error(2, &o->voice, NULL, "%s: empty name in '%s'", where, value);
         int e = push_string(o, list, s, n);
@@ -181,21 +188,55 @@ static const char *parse_dim(const char *s, int64_t *out)
     return errno || v <= 0 ? NULL : end;
 }
 
-static int take_shape(struct options *o, const char *where, const char *value)
+/* One shape of a list, of n bytes. */
+static int take_shape(struct options *o, const char *where, const char *value, size_t n)
 {
     struct sactag_shape shape = {0, 0};
     const char *s = parse_dim(value, &shape.k);
 
     s = s && *s == 'x' ? parse_dim(s + 1, &shape.n) : NULL;
-    if (!s || *s)
+    if (s != value + n)
         return message_error(2, &o->voice, NULL,
-                             "%s: expected KxN, such as 4096x64 (in x out), but found '%s'", where, value);
+                             "%s: expected KxN, such as 4096x64 (in x out), but found '%.*s'", where, (int)n,
+                             value);
     struct sactag_shape *grown = realloc(o->shapes, (o->n_shapes + 1) * sizeof *grown);
     if (!grown)
         return message_nomem(&o->voice);
     o->shapes = grown;
     o->shapes[o->n_shapes++] = shape;
     return 0;
+}
+
+static int take_shapes(struct options *o, const char *where, const char *value)
+{
+    for (const char *s = value;;) {
+        size_t n = strcspn(s, ",");
+        const char *next = s + n;
+        trim(&s, &n);
+        int e = take_shape(o, where, s, n);
+        if (e || !*next)
+            return e;
+        s = next + 1;
+    }
+}
+
+/* "Op" or "domain:Op". */
+static bool is_op_name(const char *s)
+{
+    const char *colon = strchr(s, ':');
+    return colon ? colon > s && colon[1] && !strchr(colon + 1, ':') : *s != '\0';
+}
+
+static int take_ops(struct options *o, const char *where, const char *value)
+{
+    size_t before = o->mm_ops.n;
+    int e = take_list(o, where, value, &o->mm_ops, true);
+
+    for (size_t i = before; !e && i < o->mm_ops.n; i++)
+        if (!is_op_name(o->mm_ops.s[i]))
+            e = message_error(2, &o->voice, NULL, "%s: expected an operator, OP or DOMAIN:OP, but found '%s'",
+                              where, o->mm_ops.s[i]);
+    return e;
 }
 
 /* A flag on the command line has no value; in a file it may have one. */
@@ -213,6 +254,17 @@ static int take_flag(struct options *o, const char *where, const char *value, bo
     return 0;
 }
 
+/* Two outputs cannot both be meant, nor two configurations. */
+static int take_file(struct options *o, const char **path, const char *where, const char *value)
+{
+    if (!*value)
+        return message_error(2, &o->voice, NULL, "%s: the name of the file is empty", where);
+    if (*path)
+        return message_error(2, &o->voice, NULL, "%s is given twice: '%s' and '%s'", where, *path, value);
+    *path = value;
+    return 0;
+}
+
 #define WORDS(...)                                                                                           \
     (const char *const[]){__VA_ARGS__}, sizeof((const char *const[]){__VA_ARGS__}) / sizeof(const char *)
 
@@ -225,17 +277,17 @@ static int take_policy(struct options *o, enum option_id id, const char *value, 
     if (id == OPT_FQN)
         e = take_list(o, where, value, &o->fqns, true);
     else if (id == OPT_FORCE_SHAPE)
-        e = take_shape(o, where, value);
+        e = take_shapes(o, where, value);
     else if (id == OPT_BLOCKS)
         e = take_list(o, where, value, &o->blocks, false);
     else if (id == OPT_MM_OPS)
-        e = take_list(o, where, value, &o->mm_ops, true);
+        e = take_ops(o, where, value);
     else if (id == OPT_STRICT)
         e = take_flag(o, where, value, &p->strict);
     else if (id == OPT_SPECIALIZE)
         e = take_flag(o, where, value, &p->specialize);
     else if (id == OPT_CONFIG)
-        o->config = value;
+        e = take_file(o, &o->config, where, value);
     else if (id == OPT_MATCH &&
              !(e = take_word(o, where, value, WORDS("exact", "substring", "glob"), &choice)))
         p->match = (enum sactag_match)(SACTAG_MATCH_EXACT + choice);
@@ -256,7 +308,7 @@ static int take_write(struct options *o, enum option_id id, const char *value, c
     int e = 0;
 
     if (id == OPT_OUTPUT)
-        o->output = value;
+        e = take_file(o, &o->output, where, value);
     else if (id == OPT_IN_PLACE)
         o->in_place = true;
     else if (id == OPT_NO_SYNC)

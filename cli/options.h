@@ -66,10 +66,10 @@ struct option_spec {
     const char *name;
     const char *alias; /* another long name, or NULL */
     const char *arg;   /* name of its value, NULL for a flag */
-    const char *help;
-    char letter; /* 0: none */
+    const char *help;  /* a newline breaks the line */
+    char letter;       /* 0: none */
     enum option_group group;
-    bool repeatable; /* gathers a list; any other option counts only the last time */
+    bool repeatable; /* gathers a list; of any other but a file the last one counts */
     bool in_config;  /* may stand in a --config file */
 };
 

@@ -10,19 +10,43 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static bool color_wanted(const struct options *o, FILE *f)
+static bool color_wanted(const struct options *o, int fd)
 {
     const char *no_color = getenv("NO_COLOR");
 
     if (o->color != WHEN_AUTO)
         return o->color == WHEN_ALWAYS;
-    return isatty(fileno(f)) && !(no_color && *no_color);
+    return isatty(fd) && !(no_color && *no_color);
 }
 
 static int failed(const struct out *out, const struct options *o, const char *what)
 {
     return message_error(5, &o->voice, out->name, "cannot %s: %s", what, strerror(errno));
 }
+
+/* ---- the stream: one of our own, since stdio forgets why an earlier write failed */
+
+static ssize_t put_bytes(void *cookie, const char *bytes, size_t n)
+{
+    struct out *out = cookie;
+    size_t done = 0;
+
+    while (!out->error && done < n) {
+        ssize_t k = write(out->fd, bytes + done, n - done);
+        if (k < 0 && errno != EINTR)
+            out->error = errno;
+        done += k > 0 ? (size_t)k : 0;
+    }
+    return out->error ? 0 : (ssize_t)n; /* 0 is what stdio takes for an error */
+}
+
+static int open_stream(struct out *out, const struct options *o)
+{
+    out->f = fopencookie(out, "w", (cookie_io_functions_t){.write = put_bytes});
+    return out->f ? 0 : message_nomem(&o->voice);
+}
+
+/* ---- opening */
 
 /* Devices, FIFOs and links that lead nowhere yet are written through. */
 static bool written_through(const char *path, struct stat *st)
@@ -64,11 +88,8 @@ static int open_temporary(struct out *out, const struct options *o, mode_t mode)
         return failed(out, o, "create");
     if (mode)
         (void)!fchmod(fd, mode & 07777);
-    out->f = fdopen(fd, "w");
-    if (out->f)
-        return 0;
-    close(fd);
-    return message_nomem(&o->voice);
+    out->fd = fd;
+    return 0;
 }
 
 static int open_file(struct out *out, const struct options *o)
@@ -76,8 +97,8 @@ static int open_file(struct out *out, const struct options *o)
     struct stat st;
 
     if (written_through(out->name, &st)) {
-        out->f = fopen(out->name, "we");
-        return out->f ? 0 : failed(out, o, "open");
+        out->fd = open(out->name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+        return out->fd >= 0 ? 0 : failed(out, o, "open");
     }
     out->target = st.st_mode ? realpath(out->name, NULL) : strdup(out->name);
     if (!out->target)
@@ -89,40 +110,43 @@ int out_open(struct out *out, const struct options *o)
 {
     int e = 0;
 
-    memset(out, 0, sizeof *out);
-    out->name = o->output;
+    *out = (struct out){.name = o->output, .fd = -1};
     if (!o->output || strcmp(o->output, "-") == 0) {
-        out->f = stdout;
+        out->fd = STDOUT_FILENO;
         out->name = "standard output";
     } else {
         e = open_file(out, o);
     }
+    if (!e)
+        e = open_stream(out, o);
     if (e)
         return out_close(out, o, e);
-    out->color = color_wanted(o, out->f);
+    out->color = color_wanted(o, out->fd);
     return 0;
 }
 
-/* Writes out what is buffered. Standard output is closed by main(), which reports its errors once. */
-static int finish(struct out *out, const struct options *o)
+/* ---- closing */
+
+/* Writes out what is buffered. Also after a failure, since it was printed so far. */
+static int finish(struct out *out, const struct options *o, int code)
 {
-    if (out->f == stdout)
-        return 0;
-    bool bad = ferror(out->f) != 0;
-    errno = 0;
-    if (fflush(out->f) || bad)
-        return failed(out, o, "write");
-    if (out->temporary && !o->write.no_sync && fsync(fileno(out->f)))
-        return failed(out, o, "write");
-    return 0;
+    int e = out->f ? fclose(out->f) : 0;
+
+    if (code == 0 && (e || out->error)) {
+        errno = out->error ? out->error : errno;
+        /* EPIPE: the reader has gone, and nobody is there to be told. */
+        code = errno == EPIPE ? 5 : failed(out, o, "write");
+    }
+    if (code == 0 && out->temporary && !o->write.no_sync && fsync(out->fd))
+        code = failed(out, o, "write");
+    if (out->fd >= 0 && out->fd != STDOUT_FILENO && close(out->fd) && code == 0)
+        code = failed(out, o, "write");
+    return code;
 }
 
 int out_close(struct out *out, const struct options *o, int code)
 {
-    if (out->f && code == 0)
-        code = finish(out, o);
-    if (out->f && out->f != stdout && fclose(out->f) && code == 0)
-        code = failed(out, o, "write");
+    code = finish(out, o, code);
     if (out->temporary) {
         if (code == 0 && rename(out->temporary, out->target))
             code = failed(out, o, "rename");

@@ -7,7 +7,9 @@
 #include <stdio.h>
 
 struct out {
-    FILE *f;
+    FILE *f;          /* writes to fd */
+    int fd;           /* -1: none */
+    int error;        /* errno of the first write that failed, 0 if none has */
     const char *name; /* for messages */
     char *target;     /* what `temporary` becomes; NULL when written through */
     char *temporary;
@@ -18,7 +20,7 @@ struct out {
 int out_open(struct out *out, const struct options *o);
 
 /* Ends it: with code 0 the file gets its name, else it is removed. Returns `code`, or 5 when writing
- * failed. Standard output is only flushed. */
+ * failed. Standard output stays open. */
 int out_close(struct out *out, const struct options *o, int code);
 
 #endif

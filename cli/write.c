@@ -1,5 +1,6 @@
 #include "cli/write.h"
 
+#include "cli/clash.h"
 #include "cli/progress.h"
 #include "cli/signals.h"
 
@@ -102,7 +103,9 @@ static int into_directory(struct options *o, const char *in, each_fn one)
     if (!path)
         return message_nomem(&o->voice);
     snprintf(path, room, "%s%s%s", o->output, o->output[n - 1] == '/' ? "" : "/", name);
-    int e = one(o, in, &(struct target){path, path, o->output});
+    int e = output_check(o, path, in);
+    if (!e)
+        e = one(o, in, &(struct target){path, path, o->output});
     free(path);
     return e;
 }

@@ -32,6 +32,20 @@ code plan no.onnx --force-shape 4096x64x2
 code plan no.onnx --force-shape 0x64
 code plan no.onnx --force-shape=-4x64
 code plan no.onnx --force-shape 99999999999999999999x64
+code plan no.onnx --force-shape ''
+code plan no.onnx --force-shape 4x8,
+code plan no.onnx --force-shape '4x8, 8x'
+code plan no.onnx --mm-ops :
+code plan no.onnx --mm-ops a:b:c
+code plan no.onnx --mm-ops MatMulNBits,:Op
+code plan no.onnx --mm-ops com.microsoft:
+code plan no.onnx --mm-ops ''
+code plan no.onnx -o ''
+code plan no.onnx --config ''
+code plan no.onnx -o a --output b
+code plan ''
+code diff no.onnx ''
+code plan no.onnx --max-memory 1k
 code plan no.onnx --max-depth 0
 code plan no.onnx --max-depth many
 code plan no.onnx --max-nodes -1

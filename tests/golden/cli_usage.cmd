@@ -7,6 +7,8 @@ code sactag frobnicate
 code sactag -o out.onnx tag in.onnx
 code sactag help plna
 code sactag help nonsense
+code sactag help tag plan
+code sactag --version now
 code sactag plan
 code sactag tag
 code sactag plan a.onnx b.onnx
