@@ -107,6 +107,27 @@ static int print(struct options *o, const sactag_problems *list)
     return e ? e : out_close(&out, o, print_all(out.f, o, list));
 }
 
+/* "2 problems; besides, 1 tag was set by hand against the policy" */
+static void sum_up(const struct input *in, const struct options *o, const sactag_problems *list)
+{
+    size_t n = sactag_problems_count(list), by_hand = sactag_problems_by_hand(list);
+    char text[80];
+    const char *verb = by_hand == 1 ? " was" : "s were";
+
+    if (n)
+        snprintf(text, sizeof text, "%zu problem%s", n, n == 1 ? "" : "s");
+    else
+        snprintf(text, sizeof text, "the tags are complete, and what the policy says");
+    if (by_hand)
+        message_plain(&o->voice, in->name, "%s%s %zu tag%s set by hand against the policy", text,
+                      n ? "; besides," : ", but for", by_hand,
+                      n              ? verb
+                      : by_hand == 1 ? ""
+                                     : "s");
+    else
+        message_plain(&o->voice, in->name, "%s", text);
+}
+
 static int check(struct input *in, struct options *o, bool *wrong)
 {
     sactag_problems *list = NULL;
@@ -120,11 +141,7 @@ static int check(struct input *in, struct options *o, bool *wrong)
         e = print(o, list);
     if (!e) {
         *wrong = sactag_problems_count(list) > 0;
-        if (*wrong)
-            message_plain(&o->voice, in->name, "%zu problem%s", sactag_problems_count(list),
-                          sactag_problems_count(list) == 1 ? "" : "s");
-        else
-            message_plain(&o->voice, in->name, "the tags are complete, and what the policy says");
+        sum_up(in, o, list);
     }
     sactag_problems_free(list);
     return e;

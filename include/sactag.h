@@ -455,11 +455,13 @@ typedef struct sactag_problems sactag_problems;
 const char *sactag_problem_name(enum sactag_problem_kind k);
 
 /* Are the tags of a model there, complete, and what the policy says today? o NULL: the policy that the model
- * was tagged with. Tags that were set by hand (reason `manual`) need not be what the policy says; a note
- * counts them. Errors are those of sactag_decide(); problems are none. */
+ * was tagged with. Tags that were set by hand (reason `manual`) need not be what the policy says: they
+ * are counted, and no problems. Errors are those of sactag_decide(); problems are none. */
 int sactag_check(sactag_problems **out, sactag_model *m, const struct sactag_options *o, sactag_diag *d);
 void sactag_problems_free(sactag_problems *c);
 size_t sactag_problems_count(const sactag_problems *c);
+/* Tags that were set by hand and are not what the policy says. */
+size_t sactag_problems_by_hand(const sactag_problems *c);
 struct sactag_problem sactag_problems_get(const sactag_problems *c, size_t i);
 
 /* SPEC 6 escapes: \t \n \\ \xHH for bytes that would break a row or drive a terminal. Like snprintf: writes

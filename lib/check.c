@@ -8,6 +8,7 @@
 struct sactag_problems {
     struct sactag_problem *items;
     size_t n, cap;
+    size_t by_hand; /* tags set by hand that are not what the policy says */
     struct arena arena;
 };
 
@@ -19,7 +20,6 @@ struct checker {
     const struct tagged *t;
     struct diag *d;
     uint8_t *is_mm; /* per node: SEEN when a row has it; TOLD when one of its runs had a problem */
-    uint32_t by_hand;
     bool titan;
 };
 
@@ -93,7 +93,16 @@ static bool same_region(const struct checker *c, const struct plan_row *r, const
 {
     if (tag->block.n == 0 || r->block == IR_NONE)
         return true;
-    return tag->call == r->call && str_eq(tag->block, c->t->decided->plan->blocks[r->block].fqn);
+    struct str block = c->t->decided->plan->blocks[r->block].fqn;
+    if (tag->call != r->call)
+        return false;
+    if (str_eq(tag->block, block))
+        return true;
+    size_t n = str_escape(NULL, 0, block); /* a name that the carrier cannot hold stands there escaped */
+    char *text = arena_alloc(&c->out->arena, n + 1, 1);
+    if (text)
+        str_escape(text, n + 1, block);
+    return text && n == tag->block.n && memcmp(text, tag->block.s, n) == 0;
 }
 
 static int check_region(struct checker *c, const struct plan_row *r, const struct tag *tag)
@@ -111,7 +120,7 @@ static int check_tag(struct checker *c, const struct plan_row *r, const struct t
     struct arena *a = &c->out->arena;
 
     if (reason.kind == REASON_MANUAL) {
-        c->by_hand += tag->policy != r->policy;
+        c->out->by_hand += tag->policy != r->policy;
         return 0;
     }
     if (!reason_allows(&reason, tag->policy, c->titan))
@@ -196,9 +205,6 @@ static int check_all(struct checker *c)
         e = check_row(c, &p->rows[i]);
     if (!e)
         e = check_others(c);
-    if (!e && c->by_hand)
-        diag_note(c->d, "%" PRIu32 " tag%s set by hand %s not what the policy says", c->by_hand,
-                  c->by_hand == 1 ? "" : "s", c->by_hand == 1 ? "is" : "are");
     free(c->is_mm);
     return e;
 }
@@ -243,6 +249,11 @@ void sactag_problems_free(sactag_problems *c)
 size_t sactag_problems_count(const sactag_problems *c)
 {
     return c->n;
+}
+
+size_t sactag_problems_by_hand(const sactag_problems *c)
+{
+    return c->by_hand;
 }
 
 struct sactag_problem sactag_problems_get(const sactag_problems *c, size_t i)
