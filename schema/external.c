@@ -176,8 +176,8 @@ static int not_safe(struct diag *d, const char *folder, const char *location, in
 {
     const char *why =
         err == ELOOP || err == ENOTDIR ? "a part of its path is a symbolic link or no folder" : strerror(err);
-    return diag_error(d, err == ENOENT || err == ELOOP || err == ENOTDIR ? IR_EINPUT : IR_EIO,
-                      "external data '%s' in %s: %s", location, folder, why);
+    return diag_error(d, err == ELOOP || err == ENOTDIR ? IR_EINPUT : IR_EIO, "external data '%s' in %s: %s",
+                      location, folder, why);
 }
 
 /* Opens the folder that a location is in, from `dir`: *fd, and the last component: *last. Folders that are

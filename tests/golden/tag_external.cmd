@@ -10,3 +10,6 @@ for how in copy hardlink symlink keep; do
     code tag in/model_external.onnx -o out/tagged.onnx --external-data $how
     ls out
 done
+# What is not there cannot be read.
+mv in/model_external.bin kept; rm -rf out; mkdir out
+code tag in/model_external.onnx -o out/tagged.onnx --external-data copy
