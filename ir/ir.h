@@ -116,10 +116,8 @@ struct ir_node {
     uint32_t seg;      /* segment that directly encloses it */
     uint32_t operands; /* first of n_in + n_out value ids in model.operands: inputs, then outputs */
     uint32_t n_in, n_out;
-    uint32_t body; /* first graph nested in its attributes, or IR_NONE */
-    /* The reader's own: where decoding on demand need not look. */
-    uint16_t attrs_end;
-    uint16_t scope_at;
+    uint32_t body;      /* first graph nested in its attributes, or IR_NONE */
+    uint16_t attrs_end; /* the reader's own: where decoding on demand need not look */
 };
 
 enum ir_attr_kind {
@@ -220,6 +218,15 @@ struct ir_model {
     size_t n_data;
     struct ir_span *external; /* TensorProtos whose data lie in another file: initializers, tensors in */
     uint32_t n_external;      /* attributes, values and indices of sparse tensors; ascending */
+
+    /* What a reader has noted of each node while its record was at hand, so that no pass goes through all of
+     * them again: they lie far apart in memory. */
+    bool noted;
+    bool gradient_names; /* an output of a node ends in "_grad", or a node's name holds "rad/" */
+    uint32_t *
+        scope_lists;        /* per node: nodes of one number have equal name_scopes metadata but for the last
+                             * element of the list; IR_NONE: has none; 0: has one, to be looked at. NULL: none has */
+    uint32_t n_scope_lists; /* numbers are below */
 
     const struct ir_source *source;
     void *reader; /* the reader's own, in the arena or freed by free_reader */

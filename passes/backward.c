@@ -32,6 +32,8 @@ static bool holds_backward(const struct state *s)
     for (uint32_t v = 0; v < m->n_values; v++) /* those of nodes stand beside the node's name: below */
         if (m->values[v].kind != IR_VALUE_NODE && str_ends(ir_value_name(m, v), STR_LIT("_grad")))
             return true;
+    if (m->noted)
+        return m->gradient_names;
     for (uint32_t i = 0; i < m->n_nodes; i++) {
         const struct ir_node *n = &m->nodes[i];
         if (i + NAMES_AHEAD < m->n_nodes)

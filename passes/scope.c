@@ -6,6 +6,8 @@
 #include "passes/fqn.h"
 #include "passes/pass.h"
 
+#include <stdlib.h>
+
 #define SCOPE_ATOMS_MAX 64
 
 static uint32_t add_scope(struct state *s, struct str raw, enum scope_kind kind)
@@ -159,41 +161,12 @@ static bool list_module(struct str text, struct str *item)
     return p + 1 == text.n && n >= 2;
 }
 
-/* Neighbours mostly stand in one module: the list up to the last element is the one before's, and that names
- * its scope without a look into it. */
-struct last_list {
-    struct str head; /* from the bracket to the last element's quote */
-    uint32_t scope;
-};
-
-static bool same_list(const struct last_list *last, struct str text)
-{
-    size_t n = last->head.n;
-    if (n == 0 || text.n < n + 2 || memcmp(text.s, last->head.s, n) != 0)
-        return false;
-    struct str rest = str_sub(text, n, text.n - n); /* one element and "']" */
-    return str_chr(rest, '\'') == (ptrdiff_t)rest.n - 2 && rest.s[rest.n - 1] == ']' &&
-           str_chr(rest, '\\') < 0;
-}
-
-static void note_list(struct last_list *last, struct str text, uint32_t scope)
-{
-    ptrdiff_t quote =
-        text.n > 2 && text.s[text.n - 2] == '\'' ? str_rchr(str_sub(text, 0, text.n - 2), '\'') : -1;
-    *last = (struct last_list){str_sub(text, 0, quote < 0 ? 0 : (size_t)quote + 1), scope};
-}
-
-static int scope_from_metadata(struct state *s, uint32_t node, struct last_list *last, uint32_t *out)
+static int read_list(struct state *s, uint32_t node, uint32_t *out)
 {
     struct str scopes, classes, fqn, cls = {0};
-    *out = 0;
     int rc = s->m->source->meta(s->m, node, "pkg.torch.onnx.name_scopes", &scopes);
     if (rc <= 0)
         return rc;
-    if (same_list(last, scopes)) {
-        *out = last->scope;
-        return 0;
-    }
     if (!list_module(scopes, &fqn)) {
         diag_debug(s->d, "pkg.torch.onnx.name_scopes of node %u is no list of names: not used", node);
         return 0;
@@ -215,8 +188,29 @@ static int scope_from_metadata(struct state *s, uint32_t node, struct last_list 
         if (!s->scopes[id].fqn.s)
             return IR_EMEM;
     }
-    note_list(last, scopes, id);
     *out = id;
+    return 0;
+}
+
+/* Scopes of the lists that the reader has numbered; UNREAD. */
+#define UNREAD IR_NONE
+static int scope_from_metadata(struct state *s, uint32_t node, uint32_t *of_list, uint32_t *out)
+{
+    const struct ir_model *m = s->m;
+    uint32_t list = m->scope_lists ? m->scope_lists[node] : IR_NONE;
+    *out = 0;
+    if (m->noted && list == IR_NONE)
+        return 0;
+    if (!m->noted || list == 0)
+        return read_list(s, node, out);
+    if (of_list[list] == UNREAD) {
+        int rc = read_list(s, node, &of_list[list]);
+        if (rc)
+            return rc;
+        if (of_list[list] == UNREAD)
+            of_list[list] = 0;
+    }
+    *out = of_list[list];
     return 0;
 }
 
@@ -269,11 +263,11 @@ static int scope_from_stack(struct state *s, uint32_t node, uint32_t *out)
     return fresh ? split_stack(s, &s->scopes[id]) : 0;
 }
 
-static int scope_of_node(struct state *s, uint32_t node, struct last_list *last, uint32_t *out)
+static int scope_of_node(struct state *s, uint32_t node, uint32_t *of_list, uint32_t *out)
 {
     if (s->m->format == IR_PT2)
         return scope_from_stack(s, node, out);
-    int rc = scope_from_metadata(s, node, last, out);
+    int rc = scope_from_metadata(s, node, of_list, out);
     if (!rc && *out == 0)
         rc = scope_from_name(s, s->m->nodes[node].name, out);
     return rc || *out ? rc : scope_from_output(s, node, out);
@@ -281,11 +275,12 @@ static int scope_of_node(struct state *s, uint32_t node, struct last_list *last,
 
 /* Scopes of the nodes that call functions, per frame: what a body's nodes belong to when they do not say.
  * Outer frames come first. */
-static int scopes_of_calls(struct state *s, struct last_list *last, uint32_t *of_frame)
+static int scopes_of_calls(struct state *s, uint32_t *of_list, uint32_t *of_frame)
 {
     for (uint32_t f = 1; f < s->walk.n_frames; f++) {
-        int rc =
-            s->m->format == IR_PT2 ? 0 : scope_from_metadata(s, s->walk.frames[f].node, last, &of_frame[f]);
+        int rc = s->m->format == IR_PT2
+                     ? 0
+                     : scope_from_metadata(s, s->walk.frames[f].node, of_list, &of_frame[f]);
         if (rc)
             return rc;
         if (of_frame[f] == 0)
@@ -301,12 +296,15 @@ int pass_scope(struct state *s)
         return IR_EMEM;
     s->scope_of = arena_alloc(&s->arena, s->walk.n_steps ? s->walk.n_steps : 1, sizeof *s->scope_of);
     uint32_t *of_frame = arena_alloc(&s->arena, s->walk.n_frames, sizeof *of_frame);
-    struct last_list last = {0};
-    int rc = s->scope_of && of_frame ? scopes_of_calls(s, &last, of_frame) : IR_EMEM;
+    uint32_t *of_list = malloc((size_t)(s->m->n_scope_lists + 1) * sizeof *of_list);
+    if (of_list)
+        memset(of_list, 0xff, (size_t)(s->m->n_scope_lists + 1) * sizeof *of_list);
+    int rc = s->scope_of && of_frame && of_list ? scopes_of_calls(s, of_list, of_frame) : IR_EMEM;
     for (uint32_t i = 0; !rc && i < s->walk.n_steps; i++) {
-        rc = scope_of_node(s, s->walk.steps[i].node, &last, &s->scope_of[i]);
+        rc = scope_of_node(s, s->walk.steps[i].node, of_list, &s->scope_of[i]);
         if (!rc && s->scope_of[i] == 0)
             s->scope_of[i] = of_frame[s->walk.steps[i].frame];
     }
+    free(of_list);
     return rc;
 }

@@ -30,12 +30,22 @@ int onnx_intern_op(struct onnx_reader *r, uint32_t *id, struct ir_op op)
     struct str key;
     if (str_is(op.domain, "ai.onnx"))
         op.domain = (struct str){0};
+    /* The ops of a graph are few: most are found where one of their length and first letter was met last. */
+    uint32_t *recent = &r->recent_ops[op.type.n ? (op.type.n + (unsigned char)op.type.s[0]) % RECENT_OPS : 0];
+    const struct ir_op *last = *recent < m->n_ops ? &m->ops[*recent] : NULL;
+    if (last && str_eq(last->type, op.type) && str_eq(last->domain, op.domain) &&
+        str_eq(last->overload, op.overload)) {
+        *id = *recent;
+        return 0;
+    }
     int rc = op_key(r, &key, &op);
     if (rc)
         return rc;
     *id = names_find(&r->op_index, key);
-    if (*id != NAME_NONE)
+    if (*id != NAME_NONE) {
+        *recent = *id;
         return 0;
+    }
     if ((rc = onnx_room(r, &m->ops, &r->cap_ops, (size_t)m->n_ops + 1, sizeof *m->ops)) != 0)
         return rc;
     key.s = arena_strdup(&m->arena, key.s, key.n);
@@ -202,20 +212,65 @@ static int push_ref(struct onnx_reader *r, struct onnx_ref **list, uint32_t *n, 
     return rc;
 }
 
-static uint16_t offset_in(const struct onnx_reader *r, const struct ir_node *n, const uint8_t *at)
+static uint16_t attrs_end(const struct onnx_reader *r, const struct ir_node *n, const struct wire_field *f)
 {
-    uint64_t off = (uint64_t)(at - r->m->bytes) - n->span.off + 1;
+    uint64_t off = (uint64_t)(f->body - r->m->bytes) + f->len - n->span.off;
     return off < ONNX_FAR ? (uint16_t)off : ONNX_FAR;
 }
 
-static void note_metadata(const struct onnx_reader *r, struct ir_node *n, const struct wire_field *f)
+/* A Python list of strings up to the quote before its last element; empty when that is not plain: "['', 'a',
+ * '" of "['', 'a', 'mul_3']". */
+static struct str list_head(struct str list)
+{
+    const struct str none = {0};
+    if (list.n < 4 || list.s[list.n - 1] != ']' || list.s[list.n - 2] != '\'')
+        return none;
+    ptrdiff_t quote = str_rchr(str_sub(list, 0, list.n - 2), '\'');
+    size_t n = quote < 0 ? 0 : (size_t)quote + 1;
+    return n && str_chr(str_sub(list, n, list.n - n), '\\') < 0 ? str_sub(list, 0, n) : none;
+}
+
+/* Numbers of equal heads are equal. 0: no number. */
+static uint32_t list_number(struct onnx_reader *r, struct str list)
+{
+    struct str head = list_head(list);
+    if (head.n == 0)
+        return 0;
+    if (!str_eq(head, r->last_list)) {
+        uint32_t id = names_intern(&r->list_index, head);
+        if (id == NAME_NONE)
+            return 0;
+        r->last_list = head;
+        r->last_list_id = id + 1;
+    }
+    return r->last_list_id;
+}
+
+/* Room for the node being read; those before it that have none are told so. */
+static int note_list(struct onnx_reader *r, uint32_t number)
+{
+    struct ir_model *m = r->m;
+    int rc = onnx_room(r, &m->scope_lists, &r->cap_lists, (size_t)r->node + 1, sizeof *m->scope_lists);
+    if (rc)
+        return rc;
+    while (r->n_lists <= r->node)
+        m->scope_lists[r->n_lists++] = IR_NONE;
+    m->scope_lists[r->node] = number;
+    return 0;
+}
+
+/* The last entry of a key wins. An entry that is malformed: who asks for it is told. */
+static int note_metadata(struct onnx_reader *r, struct str entry)
 {
     struct str key, value;
     const uint8_t *bad;
-    if (!onnx_plain_pair(&key, &value, wire_str(f)) && onnx_entry_walk(&key, &value, wire_str(f), &bad) != 0)
-        n->scope_at = ONNX_FAR; /* who asks for it is told */
-    else if (n->scope_at != ONNX_FAR && str_eq(key, STR_LIT(ONNX_SCOPE_KEY)))
-        n->scope_at = offset_in(r, n, f->start);
+    bool plain = onnx_plain_pair(&key, &value, entry);
+    if (!plain && onnx_entry_walk(&key, &value, entry, &bad) != 0)
+        return note_list(r, 0);
+    if (!str_eq(key, STR_LIT(ONNX_SCOPE_KEY)))
+        return 0;
+    bool broken = r->n_lists > r->node && r->m->scope_lists[r->node] == 0;
+    return note_list(r, broken ? 0 : list_number(r, value));
 }
 
 static int node_field(struct onnx_reader *r, struct ir_op *op, const struct wire_field *f)
@@ -225,9 +280,12 @@ static int node_field(struct onnx_reader *r, struct ir_op *op, const struct wire
     case ONNX_NODE_INPUT:
         return push_ref(r, &r->ins, &r->n_ins, &r->cap_ins, wire_str(f));
     case ONNX_NODE_OUTPUT:
+        r->m->gradient_names |= str_ends(wire_str(f), STR_LIT("_grad"));
         return push_ref(r, &r->outs, &r->n_outs, &r->cap_outs, wire_str(f));
     case ONNX_NODE_NAME:
         n->name = wire_str(f);
+        if (str_chr(n->name, '/') >= 0)
+            r->m->gradient_names |= str_find(n->name, STR_LIT("rad/")) >= 0;
         return 0;
     case ONNX_NODE_OP_TYPE:
         op->type = wire_str(f);
@@ -239,11 +297,10 @@ static int node_field(struct onnx_reader *r, struct ir_op *op, const struct wire
         op->overload = wire_str(f);
         return 0;
     case ONNX_NODE_ATTRIBUTE:
-        n->attrs_end = offset_in(r, n, f->body + f->len);
+        n->attrs_end = attrs_end(r, n, f);
         return read_attr(r, wire_str(f));
     case ONNX_NODE_METADATA_PROPS:
-        note_metadata(r, n, f);
-        return 0;
+        return note_metadata(r, wire_str(f));
     default:
         return 0;
     }

@@ -161,6 +161,18 @@ static int read_model(struct onnx_reader *r)
 
 /* ---- the end */
 
+static int finish_lists(struct onnx_reader *r)
+{
+    struct ir_model *m = r->m;
+    int rc =
+        r->n_lists ? onnx_room(r, &m->scope_lists, &r->cap_lists, m->n_nodes, sizeof *m->scope_lists) : 0;
+    while (rc == 0 && r->n_lists && r->n_lists < m->n_nodes)
+        m->scope_lists[r->n_lists++] = IR_NONE;
+    m->n_scope_lists = r->list_index.n + 1;
+    m->noted = rc == 0;
+    return rc;
+}
+
 static int by_offset(const void *a, const void *b)
 {
     const struct ir_span *x = a, *y = b;
@@ -190,6 +202,7 @@ static void free_arrays(struct ir_model *m)
     free(m->meta);
     free(m->data);
     free(m->external);
+    free(m->scope_lists);
 }
 
 static void drop(struct onnx_reader *r, void *list, size_t cap, size_t size)
@@ -202,6 +215,7 @@ static void free_scratch(struct onnx_reader *r)
 {
     names_free(&r->op_index);
     names_free(&r->type_index);
+    names_free(&r->list_index);
     drop(r, r->types, r->cap_types, sizeof *r->types);
     onnx_uncharge(r, names_seal(&r->m->names));
     drop(r, r->graphs, r->cap_tmp_graphs, sizeof *r->graphs);
@@ -239,11 +253,14 @@ int onnx_read(struct ir_model *m, const uint8_t *bytes, uint64_t size, const str
     m->reader = work;
     names_init(&r.op_index);
     names_init(&r.type_index);
+    names_init(&r.list_index);
     int rc = check_model(&r);
     if (rc == 0)
         rc = first_room(&r);
     if (rc == 0)
         rc = read_model(&r);
+    if (rc == 0)
+        rc = finish_lists(&r);
     if (rc == 0) {
         sort_spans(m->data, m->n_data);
         sort_spans(m->external, m->n_external);

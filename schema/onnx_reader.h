@@ -25,9 +25,11 @@ struct onnx_graph {
     uint32_t next_child;            /* onnx_scope.c */
 };
 
-/* ir_node.attrs_end and .scope_at are offsets into the node's record, plus one: behind its last attribute,
- * and of its last ONNX_SCOPE_KEY entry. 0: it has none. */
-#define ONNX_FAR UINT16_MAX /* too far for 16 bits, or not to be had without an error: walk it all */
+/* ir_node.attrs_end: behind the node's last attribute, counted from the start of its record; 0: it has none.
+ */
+#define ONNX_FAR UINT16_MAX /* too far for 16 bits */
+
+#define RECENT_OPS 64
 
 /* m->reader: what decoding on demand has cost so far. */
 struct onnx_work {
@@ -71,9 +73,16 @@ struct onnx_reader {
     size_t cap_bind;
     uint32_t n_bind;
 
-    struct names op_index; /* key of an operator → op id */
-    char *op_key;          /* scratch */
+    struct names op_index;           /* key of an operator → op id */
+    uint32_t recent_ops[RECENT_OPS]; /* ids */
+    char *op_key;                    /* scratch */
     size_t cap_op_key;
+
+    struct names list_index; /* name_scopes up to the last element → number in m->scope_lists, less one */
+    struct str last_list;
+    uint32_t last_list_id;
+    uint32_t n_lists; /* of m->scope_lists */
+    size_t cap_lists;
 
     struct names type_index; /* bytes of a TypeProto → index into types */
     struct onnx_type {

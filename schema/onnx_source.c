@@ -209,7 +209,7 @@ static struct str attrs_of(const struct ir_model *m, const struct ir_node *n)
 {
     struct str record = onnx_at(m, n->span);
     if (n->attrs_end != ONNX_FAR)
-        record.n = n->attrs_end ? n->attrs_end - 1u : 0;
+        record.n = n->attrs_end;
     return record;
 }
 
@@ -241,41 +241,11 @@ static int source_attr(struct ir_model *m, uint32_t node, const char *name, stru
 
 /* ---- metadata */
 
-/* Passes ask one node after the other: what this many nodes further on will be asked for is fetched into the
- * cache. Pages that are not in memory are not fetched by it. */
-#define AHEAD 8
-static void prefetch_scope(const struct ir_model *m, uint32_t node)
-{
-    if (m->n_nodes - node <= AHEAD)
-        return;
-    const struct ir_node *n = &m->nodes[node + AHEAD];
-    const uint8_t *p = m->bytes + n->span.off + n->scope_at;
-    __builtin_prefetch(p);
-    __builtin_prefetch(p + 64);
-    __builtin_prefetch(p + 128);
-}
-
-/* The entry that the reader has found. */
-static int scope_entry(const struct ir_model *m, uint32_t node, struct str *out)
-{
-    const struct ir_node *n = &m->nodes[node];
-    struct str record = onnx_at(m, n->span), key;
-    if (n->scope_at == 0)
-        return 0;
-    struct wire w = onnx_wire(str_sub(record, n->scope_at - 1u, record.n - (n->scope_at - 1u)));
-    struct wire_field f;
-    const uint8_t *bad;
-    prefetch_scope(m, node);
-    return wire_next(&w, &f) == 1 && onnx_entry_walk(&key, out, wire_str(&f), &bad) == 0;
-}
-
 static int source_meta(struct ir_model *m, uint32_t node, const char *key, struct str *out)
 {
-    struct str wanted = str_of(key);
-    if (m->nodes[node].scope_at != ONNX_FAR && str_eq(wanted, STR_LIT(ONNX_SCOPE_KEY)))
-        return scope_entry(m, node, out);
     struct wire w = onnx_wire(onnx_at(m, m->nodes[node].span));
     struct wire_field f;
+    struct str wanted = str_of(key);
     uint64_t fields = 0;
     int rc, found = 0;
     while ((rc = wire_next(&w, &f)) == 1) {

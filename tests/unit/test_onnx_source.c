@@ -396,6 +396,71 @@ Test(onnx_source, the_key_that_passes_ask_for_is_found_wherever_it_stands)
     free(filler);
 }
 
+Test(onnx_source, lists_equal_but_for_their_last_element_have_one_number)
+{
+    static const char *const lists[] = {
+        "['', 'm', 'mul']",    /* 0 */
+        "['', 'm', 'mul_1']",  /* 1: as 0 */
+        "['', 'n', 'mul_1']",  /* 2: another module */
+        NULL,                  /* 3: no metadata */
+        "['', 'm', \"it's\"]", /* 4: not plain */
+        "['', 'm', 'a\\'b']",  /* 5: another list, which no pass takes for one */
+        "['', 'm', '']",       /* 6: as 0 */
+        "['', 'm', 'mul'] ",   /* 7: no list */
+        "",                    /* 8: no list */
+        "['']",                /* 9: one element */
+    };
+    struct pb g = {0};
+    struct reading r;
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
+        char name[8];
+        snprintf(name, sizeof name, "v%zu", i);
+        struct pb n = make_node("Op", "x", name);
+        if (lists[i])
+            add_meta(&n, SCOPES, lists[i], i % 2 == 1);
+        pb_sub(&g, 1, n);
+    }
+    struct pb n = make_node("Op", "x", "twice"); /* 10: the last entry wins: as 2 */
+    add_meta(&n, SCOPES, lists[0], false);
+    add_meta(&n, SCOPES, lists[2], false);
+    pb_sub(&g, 1, n);
+    pb_sub(&g, 1, make_node("Op", "x", "none")); /* 11 */
+    read_graph(&r, g);
+    const uint32_t *of = r.m.scope_lists;
+    cr_assert(r.m.noted && of);
+    cr_assert(of[0] != 0 && of[0] != IR_NONE);
+    cr_assert_eq(of[1], of[0]);
+    cr_assert_eq(of[6], of[0]);
+    cr_assert(of[2] != of[0] && of[2] != 0 && of[2] != IR_NONE);
+    cr_assert_eq(of[10], of[2]);
+    cr_assert(of[3] == IR_NONE && of[11] == IR_NONE);
+    cr_assert(of[4] == 0 && of[5] != of[0] && of[7] == 0 && of[8] == 0);
+    cr_assert_neq(of[9], of[0]);
+    for (uint32_t i = 0; i < r.m.n_nodes; i++)
+        cr_assert(of[i] == IR_NONE || of[i] < r.m.n_scope_lists);
+    reading_free(&r);
+}
+
+Test(onnx_source, names_of_gradients_are_noted)
+{
+    static const struct {
+        const char *name, *output;
+        bool gradient;
+    } cases[] = {{"a", "w_grad", true},  {"a", "w_gradient", false}, {"x/MatMul_Grad/Y", "y", true},
+                 {"a_grad", "y", false}, {"grad", "grad", false},    {"a", "_grad", true}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct pb g = {0}, n = {0};
+        struct reading r;
+        pb_text(&n, 2, cases[i].output);
+        pb_text(&n, 3, cases[i].name);
+        pb_text(&n, 4, "Op");
+        pb_sub(&g, 1, n);
+        read_graph(&r, g);
+        cr_assert_eq(r.m.gradient_names, cases[i].gradient, "%s %s", cases[i].name, cases[i].output);
+        reading_free(&r);
+    }
+}
+
 Test(onnx_source, an_entry_with_two_keys_has_the_last)
 {
     struct pb g = {0}, n = make_node("Op", "x", "y"), e = {0};
