@@ -147,10 +147,10 @@ static int match_one(struct state *s, struct str name, struct hits *h)
     struct modules *t = &s->modules;
     uint32_t wrong = IR_NONE; /* no Linear: the one in the first block is named */
     for (uint32_t i = 0; i < t->n; i++) {
-        uint32_t block = s->module_block[i];
+        uint32_t block = s->module_block[i], object = t->a[i].same_as == IR_NONE ? i : t->a[i].same_as;
         struct str fqn = t->a[i].fqn;
-        if (t->a[i].same_as != IR_NONE)
-            continue;
+        if (object != i && s->module_block[object] == block)
+            continue; /* each block lists a module once, by its first name there */
         if (block == IR_NONE) {
             if (match_literal(s->o->match, name, fqn, STR_LIT("")) && h->outside++ == 0)
                 h->first_outside = fqn;
@@ -162,18 +162,18 @@ static int match_one(struct state *s, struct str name, struct hits *h)
                 h->first_loose = fqn;
             continue;
         }
-        if (!t->a[i].linear && untold(&t->a[i])) {
+        if (!t->a[object].linear && untold(&t->a[object])) {
             h->untold++;
             continue;
         }
-        if (!t->a[i].linear) {
+        if (!t->a[object].linear) {
             if (wrong == IR_NONE || block < s->module_block[wrong])
                 wrong = i;
             continue;
         }
         h->linears++;
-        int rc =
-            add_forced(s->plan, block, shape_of_linear(&t->a[i]), name, h->tied[i] ? "assumed-tied" : NULL);
+        int rc = add_forced(s->plan, block, shape_of_linear(&t->a[object]), name,
+                            h->tied[i] ? "assumed-tied" : NULL);
         if (rc)
             return rc;
     }
