@@ -64,6 +64,12 @@ static void find_fused_bias(struct state *s, struct mm *mm, struct use product)
     }
 }
 
+/* ONNX Runtime makes "x/MatMul" and the Add after it (of a bias, or of anything) one Gemm of this name. */
+static bool fused_add(const struct state *s, uint32_t step)
+{
+    return str_ends(node_name(s, step), STR_LIT("/MatMulAddFusion"));
+}
+
 /* A biased Linear's Add: the only reader of the product, in the Linear's own scope. torch's TorchScript
  * exporter writes Add(bias, product), the dynamo exporter Add(product, bias) with identical name_scopes; a
  * bias that the model's own code adds is Add(product, p) in the parent's scope. Without any scope either way
@@ -78,7 +84,7 @@ void find_bias(struct state *s, struct mm *mm)
         struct ir_attr beta;
         bool zero =
             walk_attr(&s->walk, st, "beta", &beta) == 1 && beta.kind == IR_ATTR_FLOAT && beta.f == 0.0;
-        if (c.value != IR_NONE && !zero)
+        if (c.value != IR_NONE && !zero && (!fused_add(s, mm->step) || rank1_param(s, c)))
             mm->bias = c;
         return;
     }
@@ -162,9 +168,9 @@ static void aten_matmul(struct state *s, struct mm *mm, struct step st)
     }
 }
 
-/* ONNX Runtime makes "x/MatMul" and the Add after it one Gemm "x/MatMul/MatMulAddFusion", whose A it flattens
- * first by a Reshape named "gemm_input_reshape..." (one of the model's own that is merged with it keeps its
- * name). What the product multiplied: A, or what the flattening Reshape reads. */
+/* The A of such a Gemm is flattened first, by a Reshape named "gemm_input_reshape..." (one of the model's own
+ * that is merged with it keeps its name). What the product multiplied: A, or what the flattening Reshape
+ * reads. */
 static struct fact unfused_lhs(struct state *s, struct step st)
 {
     struct use a = walk_resolve(&s->walk, walk_input(&s->walk, st, 0));
@@ -177,7 +183,7 @@ static struct fact unfused_lhs(struct state *s, struct step st)
 static void aten_gemm(struct state *s, struct mm *mm, struct step st)
 {
     mm->aten = mm->bias.value != IR_NONE ? ATEN_ADDMM : ATEN_MM;
-    if (mm->aten == ATEN_MM || !str_ends(node_name(s, mm->step), STR_LIT("/MatMulAddFusion")))
+    if (mm->aten == ATEN_MM || !fused_add(s, mm->step))
         return;
     struct fact a = unfused_lhs(s, st);
     bool dense = fact_contiguous(&s->facts, a);
