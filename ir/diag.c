@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 void diag_init(struct diag *d)
 {
@@ -37,19 +38,100 @@ static char *escaped_z(const char *z)
     return z ? escaped((struct str){z, strnlen(z, DIAG_TEXT_MAX)}) : NULL;
 }
 
+/* ---- formatting: vsnprintf() would end a name of %.*s at a NUL, and hide what follows */
+
+struct text {
+    char *s;
+    size_t cap, n;
+    bool cut;
+    va_list ap;
+};
+
+static void put(struct text *t, const char *s, size_t n)
+{
+    size_t room = t->cap - t->n, take = n < room ? n : room;
+
+    if (t->cut || n == 0)
+        return;
+    memcpy(t->s + t->n, s, take);
+    t->n += take;
+    t->cut = take < n;
+}
+
+static void put_number(struct text *t, char conversion, size_t longs, bool is_size)
+{
+    char digits[32];
+    int n;
+
+    if (conversion == 'd' || conversion == 'i') {
+        long long v = longs > 1    ? va_arg(t->ap, long long)
+                      : longs == 1 ? va_arg(t->ap, long)
+                      : is_size    ? va_arg(t->ap, ptrdiff_t)
+                                   : va_arg(t->ap, int);
+        n = snprintf(digits, sizeof digits, "%lld", v);
+    } else {
+        unsigned long long v = longs > 1    ? va_arg(t->ap, unsigned long long)
+                               : longs == 1 ? va_arg(t->ap, unsigned long)
+                               : is_size    ? va_arg(t->ap, size_t)
+                                            : va_arg(t->ap, unsigned);
+        n = snprintf(digits, sizeof digits, conversion == 'x' ? "%llx" : "%llu", v);
+    }
+    put(t, digits, n > 0 ? (size_t)n : 0);
+}
+
+/* The conversion after a %; returns its length. */
+static size_t put_conversion(struct text *t, const char *fmt)
+{
+    if (strncmp(fmt, ".*s", 3) == 0) {
+        int n = va_arg(t->ap, int);
+        put(t, va_arg(t->ap, const char *), n > 0 ? (size_t)n : 0);
+        return 3;
+    }
+    size_t longs = strspn(fmt, "l"), size = strspn(fmt, "z");
+    char conversion = fmt[longs + size];
+    if (conversion == 's') {
+        const char *s = va_arg(t->ap, const char *);
+        put(t, s, s ? strlen(s) : 0);
+    } else if (conversion == 'c') {
+        char c = (char)va_arg(t->ap, int);
+        put(t, &c, 1);
+    } else if (conversion == '%') {
+        put(t, "%", 1);
+    } else {
+        put_number(t, conversion, longs, size > 0);
+    }
+    return longs + size + (conversion != '\0');
+}
+
+static void put_all(struct text *t, const char *fmt)
+{
+    while (*fmt) {
+        size_t n = strcspn(fmt, "%");
+        put(t, fmt, n);
+        fmt += n;
+        if (*fmt)
+            fmt += 1 + put_conversion(t, fmt + 1);
+    }
+}
+
+size_t diag_format(char *out, size_t cap, const char *fmt, va_list ap)
+{
+    static const char dots[] = "...";
+    struct text t = {.s = out, .cap = cap - sizeof dots};
+
+    va_copy(t.ap, ap);
+    put_all(&t, fmt);
+    va_end(t.ap);
+    strcpy(out + t.n, t.cut ? dots : "");
+    return t.cut ? t.n + sizeof dots - 1 : t.n;
+}
+
 static char *format(const char *fmt, va_list ap) __attribute__((format(printf, 1, 0)));
 static char *format(const char *fmt, va_list ap)
 {
-    static const char dots[] = "...";
-    char buf[DIAG_TEXT_MAX + sizeof dots];
-    buf[0] = '\0';
-    int n = vsnprintf(buf, DIAG_TEXT_MAX + 1, fmt, ap);
-    size_t len = strnlen(buf, DIAG_TEXT_MAX);
-    if (n < 0 || (size_t)n > len) { /* cut (the length may even pass INT_MAX) */
-        memcpy(buf + len, dots, sizeof dots);
-        len += sizeof dots - 1;
-    }
-    return escaped((struct str){buf, len});
+    char text[DIAG_TEXT_MAX + sizeof "..."];
+
+    return escaped((struct str){text, diag_format(text, sizeof text, fmt, ap)});
 }
 
 /* Was the same said before? Several programs of one archive give rise to the same warnings. */

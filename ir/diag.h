@@ -46,6 +46,12 @@ struct diag {
 /* Longer texts are cut (names have no bound); a message then ends in "...". Bytes before escaping. */
 #define DIAG_TEXT_MAX 4096
 
+/* What the functions below format with, for those that put a place in front: like vsnprintf(), but %.*s
+ * (STR_ARG) goes on past a NUL, which text may hold from then on. Knows %s %.*s %c %% and the integers d, i,
+ * u, x with l, ll, z, without flags or widths. Writes at most `cap` bytes (8 or more) with the NUL and
+ * returns their number without it; what is cut ends in "...". */
+size_t diag_format(char *out, size_t cap, const char *fmt, va_list ap) __attribute__((format(printf, 3, 0)));
+
 void diag_init(struct diag *d);
 void diag_free(struct diag *d);
 

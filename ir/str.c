@@ -52,13 +52,27 @@ bool str_is_utf8(struct str s)
     return true;
 }
 
+/* Valid three bytes of U+200E, U+200F (marks of direction), U+2028, U+2029 (ends of a line and a paragraph),
+ * U+202A to U+202E and U+2066 to U+2069 (embedded and isolated directions)? They would show a row in another
+ * order, or as two. */
+static bool is_layout(const unsigned char *s)
+{
+    if (s[0] != 0xe2 || (s[1] != 0x80 && s[1] != 0x81))
+        return false;
+    if (s[1] == 0x81)
+        return s[2] >= 0xa6 && s[2] <= 0xa9;
+    return s[2] == 0x8e || s[2] == 0x8f || (s[2] >= 0xa8 && s[2] <= 0xae);
+}
+
 /* Length of the run at s that may be printed as it is, 0 if its first byte must be escaped. */
 static size_t plain_len(const unsigned char *s, size_t n)
 {
     if (s[0] < 0x20 || s[0] == 0x7f || s[0] == '\\')
         return 0;
     size_t len = utf8_len(s, n);
-    return len == 2 && s[0] == 0xc2 && s[1] < 0xa0 ? 0 : len; /* C1 controls */
+    if (len == 2 && s[0] == 0xc2 && s[1] < 0xa0) /* C1 controls */
+        return 0;
+    return len == 3 && is_layout(s) ? 0 : len;
 }
 
 static size_t escape_byte(char out[4], unsigned char c)

@@ -36,9 +36,10 @@ int plan_file_error(struct diag *d, struct place at, const char *fmt, ...)
     va_list ap;
 
     va_start(ap, fmt);
-    vsnprintf(text, sizeof text, fmt, ap);
+    size_t n = diag_format(text, sizeof text, fmt, ap);
     va_end(ap);
-    return diag_error(d, IR_EINPUT, "line %" PRIu32 ", column %" PRIu32 ": %s", at.line, at.column, text);
+    return diag_error(d, IR_EINPUT, "line %" PRIu32 ", column %" PRIu32 ": %.*s", at.line, at.column, (int)n,
+                      text);
 }
 
 /* ---- kinds ---- */

@@ -53,10 +53,10 @@ int onnx_fail(struct onnx_reader *r, const uint8_t *at, const char *fmt, ...)
     char text[DIAG_TEXT_MAX];
     va_list ap;
     va_start(ap, fmt);
-    vsnprintf(text, sizeof text, fmt, ap);
+    size_t n = diag_format(text, sizeof text, fmt, ap);
     va_end(ap);
     return diag_error_at(r->d, IR_EINPUT, NULL, place(r), at ? (uint64_t)(at - r->m->bytes) : DIAG_NO_OFFSET,
-                         "%s", text);
+                         "%.*s", (int)n, text);
 }
 
 /* Charges memory outside the arena to the model's limit. */

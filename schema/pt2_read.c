@@ -65,11 +65,11 @@ int pt2_fail(struct pt2_reader *r, uint32_t token, const char *fmt, ...)
     char message[512], field[128];
     va_list ap;
     va_start(ap, fmt);
-    vsnprintf(message, sizeof message, fmt, ap);
+    size_t n = diag_format(message, sizeof message, fmt, ap);
     va_end(ap);
     place(r, field, sizeof field);
-    return diag_error_at(r->d, IR_EINPUT, NULL, field, offset_of(r, json_raw(r->json, token).s), "%s",
-                         message);
+    return diag_error_at(r->d, IR_EINPUT, NULL, field, offset_of(r, json_raw(r->json, token).s), "%.*s",
+                         (int)n, message);
 }
 
 int pt2_expect(struct pt2_reader *r, uint32_t token, enum json_type type, const char *what)

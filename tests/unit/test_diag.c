@@ -1,6 +1,9 @@
 #include "ir/diag.h"
 
+#include "ir/str.h"
+
 #include <criterion/criterion.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -79,10 +82,36 @@ Test(diag, long_texts_are_cut)
     s[DIAG_TEXT_MAX] = '\0';
     diag_error(&d, IR_EINPUT, "%s", s);
     cr_assert_eq(strlen(d.items[1].message), DIAG_TEXT_MAX, "what fits is not cut");
-    /* A length that no int holds is no reason to lose the message. */
-    volatile int width = INT_MAX; /* volatile: compilers warn of what they can see */
-    diag_error(&d, IR_EINPUT, "%s%*s", "begin", width, "x");
-    cr_assert_eq(strncmp(d.items[2].message, "begin", 5), 0);
+    s[DIAG_TEXT_MAX] = 'x';
+    diag_error(&d, IR_EINPUT, "%s%.*s%s", "begin", (int)n, s, "end");
+    cr_assert_eq(strncmp(d.items[2].message, "beginx", 6), 0);
+    cr_assert_eq(strlen(d.items[2].message), DIAG_TEXT_MAX + 3, "nothing follows what was cut");
     free(s);
+    diag_free(&d);
+}
+
+Test(diag, names_go_on_past_a_nul)
+{
+    struct diag d;
+    diag_init(&d);
+    diag_error(&d, IR_EINPUT, "'%.*s' and '%.*s'", STR_ARG(STR_LIT("a\0b")), STR_ARG(STR_LIT("a\0c")));
+    diag_error(&d, IR_EINPUT, "'%.*s'", STR_ARG(((struct str){NULL, 0})));
+    cr_assert_str_eq(d.items[0].message, "'a\\x00b' and 'a\\x00c'");
+    cr_assert_str_eq(d.items[1].message, "''");
+    diag_free(&d);
+}
+
+Test(diag, formats)
+{
+    struct diag d;
+    diag_init(&d);
+    diag_error(&d, IR_EINPUT, "%d %i %u %x %c%% %s", -1, INT_MIN, UINT_MAX, 0xabcdu, '!', "s");
+    diag_error(&d, IR_EINPUT, "%ld %lu %lld %llu %zu %zd", LONG_MIN, ULONG_MAX, LLONG_MIN, ULLONG_MAX,
+               SIZE_MAX, (ptrdiff_t)-2);
+    diag_error(&d, IR_EINPUT, "%" PRIu32 "x%" PRId64 ";%" PRIu64, UINT32_C(7), INT64_C(-8), UINT64_C(9));
+    cr_assert_str_eq(d.items[0].message, "-1 -2147483648 4294967295 abcd !% s");
+    cr_assert_str_eq(d.items[1].message, "-9223372036854775808 18446744073709551615 -9223372036854775808 "
+                                         "18446744073709551615 18446744073709551615 -2");
+    cr_assert_str_eq(d.items[2].message, "7x-8;9");
     diag_free(&d);
 }
