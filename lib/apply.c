@@ -52,6 +52,12 @@ static bool same_node(const struct sactag_row *a, const struct sactag_row *b)
            str_eq(str_from(a->output), str_from(b->output)) && str_eq(str_from(a->op), str_from(b->op));
 }
 
+/* A node without a name is told by its output. */
+static struct str node_name(const struct sactag_row *r)
+{
+    return r->node.n ? str_from(r->node) : str_from(r->output);
+}
+
 static int find_row(struct placer *x, uint32_t i, struct table *t, const uint32_t *next)
 {
     struct pairing *p = &x->pairs;
@@ -66,8 +72,8 @@ static int find_row(struct placer *x, uint32_t i, struct table *t, const uint32_
         return plan_file_error(x->d, x->from->places[i],
                                "rows[%" PRIu32 "]: node %" PRIu32
                                " is %.*s '%.*s' in the model, not %.*s '%.*s'",
-                               i, p->a[i].index, SACTAG_ARG(p->b[j].op), SACTAG_ARG(p->b[j].node),
-                               SACTAG_ARG(p->a[i].op), SACTAG_ARG(p->a[i].node));
+                               i, p->a[i].index, SACTAG_ARG(p->b[j].op), STR_ARG(node_name(&p->b[j])),
+                               SACTAG_ARG(p->a[i].op), STR_ARG(node_name(&p->a[i])));
     *first = next[j];
     p->b_of_a[i] = j;
     p->a_of_b[j] = i;
@@ -81,7 +87,7 @@ static int need_all(const struct placer *x)
         if (x->pairs.a_of_b[j] == IR_NONE)
             return diag_error(x->d, IR_EINPUT,
                               "the plan has no row for node %" PRIu32 " of graph '%.*s', %.*s '%.*s'",
-                              r->index, SACTAG_ARG(r->graph), SACTAG_ARG(r->op), SACTAG_ARG(r->node));
+                              r->index, SACTAG_ARG(r->graph), SACTAG_ARG(r->op), STR_ARG(node_name(r)));
     }
     return 0;
 }
@@ -106,7 +112,7 @@ static int pair_by_position(struct placer *x)
 
 static struct str name_of(const struct sactag_row *r)
 {
-    return r->fqn.n ? str_from(r->fqn) : r->node.n ? str_from(r->node) : str_from(r->output);
+    return r->fqn.n ? str_from(r->fqn) : node_name(r);
 }
 
 static void tell_unplaced(const struct placer *x)
