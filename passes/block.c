@@ -519,6 +519,20 @@ static int mark_outside(struct state *s, const struct mm *mm)
     return mm->scope_linear && mm->unsettled ? linear_mark(s, mm->scope_fqn, mm, EV_SCOPE, true) : 0;
 }
 
+/* A block that --blocks names in full must be something that the graph tells of. */
+static int check_given(struct state *s)
+{
+    for (uint32_t i = 0; i < s->plan->n_blocks && s->o->n_blocks; i++) {
+        struct str fqn = s->plan->blocks[i].fqn;
+        uint32_t id = modules_find(&s->modules, fqn);
+        const struct module *m = id == NAME_NONE ? NULL : &s->modules.a[id];
+        if (s->plan->blocks[i].calls == 0 && (!m || (!m->children && !m->called && !m->has_param)))
+            return diag_error(s->d, IR_EPOLICY, "no module of this graph matches --blocks '%.*s'",
+                              STR_ARG(fqn));
+    }
+    return 0;
+}
+
 static int publish(struct blocker *b)
 {
     struct state *s = b->s;
@@ -548,7 +562,7 @@ static int publish(struct blocker *b)
             mm->evidence = EV_NEIGHBOUR;
     }
     free(new_id);
-    return rc;
+    return rc ? rc : check_given(s);
 }
 
 /* One block, one call, everything. */

@@ -48,8 +48,8 @@ static void candidates_at(const struct blocker *b, const struct scope *sc, uint3
 /* Where the text of a NAME scope ends after its atom `depth`, without that atom's suffix. */
 static struct str path_text(const struct scope *sc, uint32_t depth, bool stem)
 {
-    struct str atom = stem ? atom_stem(sc->atoms[depth]) : sc->atoms[depth];
-    return str_sub(sc->raw, 0, (size_t)(atom.s + atom.n - sc->raw.s));
+    size_t suffix = stem ? sc->atoms[depth].n - atom_stem(sc->atoms[depth]).n : 0;
+    return str_sub(sc->raw, 0, sc->ends[depth] - suffix);
 }
 
 /* Strict torch.export calls modules of torch.nn as they are (TransformerEncoder): nodes inside have its

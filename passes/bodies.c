@@ -16,12 +16,6 @@ struct open_body {
     uint32_t sibling; /* second branch of an If: first row of the first one; else IR_NONE */
 };
 
-/* Is the whole call inside rows [start, end)? Then the body restarts its count each time it runs. */
-static bool call_within(const struct decider *k, uint32_t call, uint32_t start, uint32_t end)
-{
-    return k->first_row[call] >= start && k->last_row[call] < end;
-}
-
 static bool is_body(const struct state *s, uint32_t frame)
 {
     return frame != FRAME_MAIN && s->m->graphs[s->walk.frames[frame].graph].kind == IR_GRAPH_BODY;
@@ -45,6 +39,33 @@ static bool runs_to_the_end(struct state *s, uint32_t frame)
         return false;
     const struct ir_value *v = &s->m->values[u.value];
     return (u.frame == frame && v->kind == IR_VALUE_INPUT && v->def == 1) || facts_get(&s->facts, u).fixed;
+}
+
+/* Does the node that runs the body of `frame` belong to the call of this mm? Then the call is around it. */
+static bool call_around(const struct decider *k, uint32_t frame, const struct mm *mm)
+{
+    const struct state *s = k->s;
+    uint32_t owner = k->owner[frame];
+    return whole_graph(s) ||
+           (owner != IR_NONE && s->block_of[owner] == mm->block && s->call_of[owner] == mm->call);
+}
+
+bool called_in_body(const struct decider *k, const struct mm *mm)
+{
+    const struct state *s = k->s;
+    for (uint32_t f = s->walk.steps[mm->step].frame; f != FRAME_MAIN; f = s->walk.frames[f].parent)
+        if (is_body(s, f) && !call_around(k, f, mm))
+            return true;
+    return false;
+}
+
+/* Does the call start and end inside the body that rows [start, end) are, so that each run of the body is a
+ * call of its own? Not where the node that runs the body belongs to the call itself. */
+static bool call_within(const struct decider *k, uint32_t frame, const struct mm *mm, uint32_t start,
+                        uint32_t end)
+{
+    uint32_t call = call_id(k, mm);
+    return k->first_row[call] >= start && k->last_row[call] < end && !call_around(k, frame, mm);
 }
 
 /* How often a Loop runs its body, or -1. */
@@ -132,12 +153,12 @@ static int close_loop(struct decider *k, const struct open_body *o, uint32_t end
     for (uint32_t i = o->start; !rc && i < end; i++) {
         const struct mm *mm = &s->mms[k->row_mm[i]];
         bool counts = mm->block != IR_NONE && mm->counted && !s->plan->rows[i].forced;
-        if (counts && !call_within(k, call_id(k, mm), o->start, end))
+        if (counts && !call_within(k, o->frame, mm, o->start, end))
             rc = check_iterations(k, o, i, trips);
     }
     for (uint32_t i = o->start; i < end; i++) { /* further iterations go on counting; none takes it back */
         const struct mm *mm = &s->mms[k->row_mm[i]];
-        if (mm->block == IR_NONE || call_within(k, call_id(k, mm), o->start, end))
+        if (mm->block == IR_NONE || call_within(k, o->frame, mm, o->start, end))
             continue;
         k->count[call_id(k, mm)] += more * k->net[call_id(k, mm)];
         k->net[call_id(k, mm)] = 0;
@@ -170,15 +191,15 @@ static int check_branches(struct decider *k, uint32_t frame, uint32_t a, uint32_
     take_net(k, b, end);
     for (uint32_t i = a; i < b; i++)
         if (s->mms[k->row_mm[i]].block != IR_NONE)
-            k->net[call_id(k, &s->mms[k->row_mm[i]])] += k->other[i];
-    for (uint32_t i = a; !rc && i < end; i++) { /* the sum is odd where they differ */
+            k->net[call_id(k, &s->mms[k->row_mm[i]])] -= k->other[i];
+    for (uint32_t i = a; !rc && i < end; i++) { /* what is left is not 0 where they differ */
         const struct mm *mm = &s->mms[k->row_mm[i]];
-        if (mm->block != IR_NONE && k->last_row[call_id(k, mm)] >= end && k->net[call_id(k, mm)] % 2)
-            rc = diag_error(
-                s->d, IR_EPOLICY,
-                "the branches of '%.*s' do not both count an odd or both an even number of mms, and more mms "
-                "of block '%.*s' follow: what they get would depend on the branch",
-                STR_ARG(frame_owner(s, frame)), STR_ARG(s->plan->blocks[mm->block].fqn));
+        if (mm->block != IR_NONE && k->last_row[call_id(k, mm)] >= end && k->net[call_id(k, mm)])
+            rc = diag_error(s->d, IR_EPOLICY,
+                            "the branches of '%.*s' end on different counts, and more mms of block '%.*s' "
+                            "follow: what they get "
+                            "would depend on the branch",
+                            STR_ARG(frame_owner(s, frame)), STR_ARG(s->plan->blocks[mm->block].fqn));
     }
     clear_net(k, a, end);
     return rc;
@@ -251,6 +272,25 @@ static int enter_bodies(struct decider *k, struct nest *n, uint32_t frame, uint3
         struct open_body t = n->open[i];
         n->open[i] = n->open[j - 1];
         n->open[j - 1] = t;
+    }
+    return 0;
+}
+
+/* The steps of the nodes that run bodies. */
+int find_owners(struct decider *k)
+{
+    const struct walk *w = &k->s->walk;
+    k->owner = arena_alloc(&k->s->arena, w->n_frames, sizeof *k->owner);
+    if (!k->owner)
+        return IR_EMEM;
+    memset(k->owner, 0xff, (size_t)w->n_frames * sizeof *k->owner);
+    for (uint32_t i = 0; w->n_frames > 1 && i < w->n_steps; i++) {
+        struct step st = w->steps[i];
+        for (uint32_t b = w->m->nodes[st.node].body; b != IR_NONE; b = w->m->graphs[b].next_body) {
+            uint32_t frame = walk_child(w, st.frame, st.node, b);
+            if (frame != IR_NONE)
+                k->owner[frame] = i;
+        }
     }
     return 0;
 }

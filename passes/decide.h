@@ -24,6 +24,7 @@ struct decider {
     uint32_t *row_mm; /* per row: index into mms */
     uint32_t n_rows;
     size_t cap_rows;
+    uint32_t *owner;      /* per frame of a body: the step of the node that runs it */
     bool *listed;         /* per frame: a Loop whose iterations have rows of their own */
     uint32_t *before;     /* per row: count of its call before it */
     uint32_t *other;      /* per row of an If's first branch: what that added to the call's count, on
@@ -51,6 +52,12 @@ struct nest {
 int nest_move(struct decider *k, struct nest *n, uint32_t frame, uint32_t row);
 void nest_init(struct nest *n);
 void nest_free(struct nest *n);
+
+/* Is the call that an mm belongs to made inside a body around it, not around that body? */
+bool called_in_body(const struct decider *k, const struct mm *mm);
+
+/* Fills owner. */
+int find_owners(struct decider *k);
 
 /* Fills row_mm: the mms that get a row, in execution order; those in the body of a Loop once for each
  * iteration where that many are known and few. */

@@ -341,7 +341,8 @@ void op_split(struct node_facts *k)
     uint32_t n;
     if (a < 0)
         return;
-    bool given = node_list(k, "split", 1, sizes, &n) && n == node->n_out;
+    bool listed = node_list(k, "split", 1, sizes, &n), given = listed && n == node->n_out;
+    bool equal = !listed && !node_has_list(k, "split", 1);
     memcpy(dims, x->dims, x->rank * sizeof *dims);
     if (node->n_out > 1)
         slice_layout(k, a);
@@ -352,7 +353,7 @@ void op_split(struct node_facts *k)
             continue;
         if (given)
             dims[a] = sizes[i] < 0 ? IR_DIM_UNKNOWN : sizes[i];
-        else if (!node_has_list(k, "split", 1) && x->dims[a] >= 0)
+        else if (equal && x->dims[a] >= 0)
             dims[a] = x->dims[a] % node->n_out == 0 ? x->dims[a] / node->n_out : IR_DIM_UNKNOWN;
         else
             dims[a] = IR_DIM_UNKNOWN;

@@ -95,8 +95,17 @@ static int not_a_linear(struct state *s, struct str name, uint32_t module)
             if (rc)
                 return rc;
         }
-    return diag_error(s->d, IR_EPOLICY, "FQN '%.*s' names '%.*s', which is not a Linear%s%s", STR_ARG(name),
-                      STR_ARG(fqn), inside.n ? "; Linears inside it: " : "; no Linear lies inside it",
+    const struct module *m = &t->a[module];
+    char *what = m->cls.n ? arena_printf(&s->arena, "'%.*s', ", STR_ARG(m->cls))
+                          : arena_printf(&s->arena, "%s%s",
+                                         m->what       ? m->what
+                                         : m->children ? "a container"
+                                                       : "",
+                                         m->what || m->children ? ", " : "");
+    if (!what)
+        return IR_EMEM;
+    return diag_error(s->d, IR_EPOLICY, "FQN '%.*s' names '%.*s', %swhich is not a Linear%s%s", STR_ARG(name),
+                      STR_ARG(fqn), what, inside.n ? "; Linears inside it: " : "; no Linear lies inside it",
                       inside.n ? inside.text : "");
 }
 

@@ -2,6 +2,14 @@
 
 #include "ir/diag.h"
 
+bool fqn_too_deep(struct str fqn)
+{
+    size_t dots = 0;
+    for (size_t i = 0; i < fqn.n && dots < FQN_DEPTH_MAX; i++)
+        dots += fqn.s[i] == '.' || fqn.s[i] == '/';
+    return dots == FQN_DEPTH_MAX;
+}
+
 bool fqn_is_number(struct str c)
 {
     for (size_t i = 0; i < c.n; i++)
@@ -152,7 +160,7 @@ static struct str drop_suffixes(struct str name, bool *kernel)
 /* Names that tools make up: no module wrote them. */
 static bool made_up(struct str name)
 {
-    if (name.n == 0 || name.s[0] == '/' || fqn_is_number(name))
+    if (name.n == 0 || name.s[0] == '/' || fqn_is_number(name) || fqn_too_deep(name))
         return true;
     ptrdiff_t colon = str_chr(name, ':');
     bool pair =

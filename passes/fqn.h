@@ -50,6 +50,10 @@ bool fqn_inside(struct str fqn, struct str outer);
 /* What follows "outer." */
 struct str fqn_relative(struct str fqn, struct str outer);
 
+/* No module lies this deep: names with more components tell nothing (and cost nothing). */
+#define FQN_DEPTH_MAX 64
+bool fqn_too_deep(struct str fqn);
+
 /* A number: digits only, at least one. */
 bool fqn_is_number(struct str component);
 

@@ -227,8 +227,7 @@ static int unused_linears(struct namer *k)
         if (!carries_name(s, v) || s->m->values[v].graph != s->root || x->rank != 2)
             continue;
         uint8_t used = k->used[walk_slot(&s->walk, (struct use){FRAME_MAIN, v})];
-        if ((used & USED_GATHER) || ((used & (USED_DIRECT | USED_AS_TABLE)) && !(used & USED_TRANSPOSED)))
-            continue;
+        bool as_it_is = (used & (USED_DIRECT | USED_AS_TABLE)) && !(used & USED_TRANSPOSED);
         enum param_kind kind;
         uint32_t id;
         int rc = module_of_param(s, ir_value_name(s->m, v), &kind, &id);
@@ -237,6 +236,13 @@ static int unused_linears(struct namer *k)
         if (kind != PARAM_WEIGHT || id == IR_NONE)
             continue;
         struct module *m = &s->modules.a[id];
+        if ((used & USED_GATHER) || as_it_is) {
+            m->what = used & USED_GATHER ? "an Embedding"
+                      : used & USED_DIRECT
+                          ? "a module that multiplies by its weight as it is, not transposed (Conv1D)"
+                          : NULL;
+            continue;
+        }
         if (m->linear || m->children || m->same_as != IR_NONE || (m->cls.n && !class_is_linear(m->cls)))
             continue;
         m->linear = true;

@@ -18,6 +18,7 @@ struct module {
                      */
     uint32_t same_as;  /* another name of that module, which is the one torch lists; IR_NONE */
     struct str cls;    /* its class where the file tells, else empty */
+    const char *what;  /* what it is, where its weight tells that it is no Linear; else NULL */
     struct str weight; /* LINEAR: parameter's name, empty if unknown */
     int64_t in, out;   /* LINEAR: features */
     uint8_t evidence;  /* enum evidence of its name */

@@ -21,6 +21,7 @@ struct scope {
     struct str raw; /* as the file has it */
     enum scope_kind kind;
     struct str *atoms; /* NAME: the modules called, outermost first, wrappers left out. STACK: the keys */
+    uint32_t *ends;    /* NAME: where each atom ends in raw */
     uint32_t n_atoms;
     struct str *fqns; /* STACK: FQN of each key */
     struct str fqn;   /* the module; empty = the model itself. NAME: resolved against the known modules */

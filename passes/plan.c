@@ -4,6 +4,7 @@
 #include "passes/merge.h"
 #include "passes/pass.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 /* The first component of a dotted name. */
@@ -202,9 +203,19 @@ static struct str policy_text(enum policy p)
 
 static int region_text(struct plan *p, const struct plan_row *r, struct str *out)
 {
-    char *text = arena_printf(&p->arena, "%.*s#%u", STR_ARG(p->blocks[r->block].fqn), r->call);
-    *out = str_of(text);
-    return text ? 0 : IR_EMEM;
+    struct str fqn = p->blocks[r->block].fqn;
+    bool plain = str_is_utf8(fqn) && str_chr(fqn, '\0') < 0; /* what a carrier cannot hold is escaped, once */
+    size_t n = plain ? fqn.n : str_escape(NULL, 0, fqn);
+    char *text = arena_alloc(&p->arena, n + 16, 1);
+    if (!text)
+        return IR_EMEM;
+    if (plain)
+        memcpy(text, fqn.s, n);
+    else
+        str_escape(text, n + 1, fqn);
+    n += (size_t)snprintf(text + n, 16, "#%u", r->call);
+    *out = (struct str){text, n};
+    return 0;
 }
 
 /* One node's annotations; `shared`: the node runs more than once, so region and reason of one run would

@@ -85,7 +85,7 @@ static void restart_calls(struct decider *k, uint32_t i)
     const struct state *s = k->s;
     for (uint32_t m = k->row_mm[i]; m <= k->row_mm[i - 1]; m++) {
         const struct mm *mm = &s->mms[m];
-        if (mm->block == IR_NONE || !row_wanted(s, mm))
+        if (mm->block == IR_NONE || !row_wanted(s, mm) || !called_in_body(k, mm))
             continue;
         uint32_t call = call_id(k, mm);
         if (k->row_mm[k->first_row[call]] >= k->row_mm[i] && k->row_mm[k->last_row[call]] <= k->row_mm[i - 1])
@@ -127,7 +127,9 @@ int pass_policy(struct state *s)
     struct decider k = {.s = s};
     struct plan *p = s->plan;
     k.listed = arena_alloc(&s->arena, s->walk.n_frames, sizeof *k.listed);
-    int rc = k.listed ? list_rows(&k) : IR_EMEM;
+    int rc = k.listed ? find_owners(&k) : IR_EMEM;
+    if (!rc)
+        rc = list_rows(&k);
     p->rows = arena_alloc(&p->arena, (size_t)k.n_rows + 1, sizeof *p->rows);
     p->n_rows = rc ? 0 : k.n_rows;
     if (!rc)

@@ -4,7 +4,7 @@
  * interned: the steps of one module share one. What a scope means as an FQN is settled later
  * (passes/linear.c), when modules are known. */
 #include "passes/fqn.h"
-#include "passes/pass.h"
+#include "passes/linear.h"
 
 #include <stdlib.h>
 
@@ -34,20 +34,28 @@ static uint32_t scope_id(struct state *s, struct str raw, enum scope_kind kind, 
 static int split_atoms(struct state *s, struct scope *sc)
 {
     struct str found[SCOPE_ATOMS_MAX], rest = sc->raw;
-    uint32_t n = 0;
+    uint32_t ends[SCOPE_ATOMS_MAX], n = 0;
     while (rest.n && n < SCOPE_ATOMS_MAX) {
         ptrdiff_t slash = str_chr(rest, '/');
         size_t len = slash < 0 ? rest.n : (size_t)slash;
         struct str atom = str_sub(rest, 0, len);
         size_t skip = slash < 0 ? len : len + 1;
         rest = str_sub(rest, skip, rest.n - skip);
-        if (atom.n && !fqn_is_wrapper(atom_stem(atom)))
-            found[n++] = atom;
+        if (atom.n == 0 || fqn_is_wrapper(atom_stem(atom)))
+            continue;
+        if (n && fqn_is_number(atom)) /* "/layers/0/wq": a member of what was named before it */
+            atom = fqn_join(&s->arena, found[--n], atom);
+        if (!atom.s)
+            return IR_EMEM;
+        ends[n] = (uint32_t)(sc->raw.n - rest.n - (slash < 0 ? 0 : 1));
+        found[n++] = atom;
     }
     sc->atoms = arena_alloc(&s->arena, n ? n : 1, sizeof *sc->atoms);
-    if (!sc->atoms)
+    sc->ends = arena_alloc(&s->arena, n ? n : 1, sizeof *sc->ends);
+    if (!sc->atoms || !sc->ends)
         return IR_EMEM;
     memcpy(sc->atoms, found, n * sizeof *found);
+    memcpy(sc->ends, ends, n * sizeof *ends);
     sc->n_atoms = n;
     return 0;
 }
@@ -98,7 +106,7 @@ static int scope_from_name(struct state *s, struct str name, uint32_t *out)
     struct str raw = without_ops(name_scope(name));
     bool fresh;
     *out = 0;
-    if (name.n == 0 || str_chr(name, '/') < 0 || str_find(name, STR_LIT("::")) >= 0)
+    if (name.n == 0 || str_chr(name, '/') < 0 || str_find(name, STR_LIT("::")) >= 0 || fqn_too_deep(raw))
         return 0;
     if (raw.n == 0)
         raw = STR_LIT("/"); /* directly in the model: a scope all the same */
@@ -167,7 +175,7 @@ static int read_list(struct state *s, uint32_t node, uint32_t *out)
     int rc = s->m->source->meta(s->m, node, "pkg.torch.onnx.name_scopes", &scopes);
     if (rc <= 0)
         return rc;
-    if (!list_module(scopes, &fqn)) {
+    if (!list_module(scopes, &fqn) || fqn_too_deep(fqn)) {
         diag_debug(s->d, "pkg.torch.onnx.name_scopes of node %u is no list of names: not used", node);
         return 0;
     }

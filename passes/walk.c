@@ -7,6 +7,7 @@
 
 /* A function that calls functions that call functions ... : no exporter goes near this. */
 #define FRAME_DEPTH_MAX 512
+#define FRAMES_MAX      1000000 /* calls of functions; torch.export makes some thousands */
 
 void walk_free(struct walk *w)
 {
@@ -154,9 +155,8 @@ static int enter(struct walker *k, uint32_t parent, uint32_t node, uint32_t grap
             struct str name = w->m->graphs[graph].name;
             return diag_error(k->d, IR_EINPUT, "function '%.*s' calls itself", STR_ARG(name));
         }
-    if (w->n_frames >= k->max_steps)
-        return diag_error(k->d, IR_EINPUT, "calls of functions expand to more than %llu graphs",
-                          (unsigned long long)k->max_steps);
+    if (w->n_frames >= FRAMES_MAX || w->n_frames >= k->max_steps)
+        return diag_error(k->d, IR_EINPUT, "calls of functions expand to more than %u graphs", w->n_frames);
     int rc = graph_order(k, graph);
     if (rc)
         return rc;

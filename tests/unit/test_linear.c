@@ -315,7 +315,7 @@ Test(linear, embeddings)
     bench_add(&b, "in i i64[2,5]\nparam emb.weight f32[100,8]\ny = Gather(emb.weight,i)\nout y");
     assert_linears("");
     bench_fqns(&b, "emb");
-    assert_refused(&b, IR_EPOLICY, "'emb', which is not a Linear");
+    assert_refused(&b, IR_EPOLICY, "'emb', an Embedding, which is not a Linear");
 }
 
 /* Conv1D keeps (in, out) and multiplies without a transpose. */
@@ -474,7 +474,7 @@ Test(linear, packed_projection)
     assert_text(bench_columns(&b, "nfe"), "/attn/MatMul attn scope\n/attn/MatMul_1 attn.out_proj param\n");
     assert_text(bench_linears(&b), "attn.out_proj attn.out_proj.weight 8 8 whole param\n");
     bench_fqns(&b, "attn");
-    assert_refused(&b, IR_EPOLICY, "'attn', which is not a Linear; Linears inside it: out_proj");
+    assert_refused(&b, IR_EPOLICY, "'attn', a container, which is not a Linear; Linears inside it: out_proj");
 }
 
 /* Wrappers are no part of a name. */
