@@ -36,7 +36,7 @@ struct blocker {
     size_t cap_first;
     struct candidates *of_scope;
     uint32_t *param_block;    /* per value: block of the parameter's module, NOT_LOOKED */
-    struct str *param_module; /* ... and that module's FQN */
+    struct str *param_module; /* ... and that module's FQN, when it has a block */
     struct str *span;         /* per block: innermost module around all its parameters */
     struct names keys;
     uint32_t *mark; /* per path: key of the latest node directly in it, going backwards */

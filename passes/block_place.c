@@ -155,16 +155,17 @@ uint32_t block_of_value(struct blocker *b, uint32_t value, struct str *module)
 {
     struct state *s = b->s;
     uint32_t *out = &b->param_block[value];
-    struct str *fqn = &b->param_module[value];
     enum param_kind kind;
     if (*out == NOT_LOOKED) {
-        *fqn = (struct str){0};
+        struct str fqn;
         *out = IR_NONE;
-        if (carries_name(s, value) && fqn_of_param(&kind, fqn, ir_value_name(s->m, value), &s->arena) == 0 &&
+        if (carries_name(s, value) && fqn_of_param(&kind, &fqn, ir_value_name(s->m, value), &s->arena) == 0 &&
             kind != PARAM_NO_NAME)
-            *out = block_of_fqn(b, *fqn);
+            *out = block_of_fqn(b, fqn);
+        if (*out != IR_NONE) /* few have: the rest of the array is never touched, and takes no memory */
+            b->param_module[value] = fqn;
     }
-    *module = *fqn;
+    *module = *out == IR_NONE ? (struct str){0} : b->param_module[value];
     return *out;
 }
 
