@@ -98,7 +98,8 @@ static void vary(struct state *s, uint32_t row, const char *why)
 
 static struct str row_name(const struct state *s, uint32_t row)
 {
-    return s->m->nodes[s->plan->rows[row].node].name;
+    const struct ir_node *n = &s->m->nodes[s->plan->rows[row].node];
+    return n->name.n ? n->name : ir_value_name(s->m, ir_node_output(s->m, n, 0));
 }
 
 /* What rows [start, end), all decided, added to the count of each call, into k->net (all zero before). */

@@ -209,7 +209,7 @@ Test(save, external_data_come_along)
     cr_assert_eq(save_file(&j.s, in(&j.b, "out/t.onnx"), &j.b.d), IR_EUSAGE);
     says(&j.b.d, "the model has data in other files, which are not in");
     j.o.external = SACTAG_EXTERNAL_COPY;
-    cr_assert_eq(save_file(&j.s, in(&j.b, "out/t.onnx"), &j.b.d), IR_EINPUT);
+    cr_assert_eq(save_file(&j.s, in(&j.b, "out/t.onnx"), &j.b.d), IR_EIO);
     says(&j.b.d, "external data 'sub/w.bin' in");
     cr_assert_eq(entries(in(&j.b, "out")), 0);
     cr_assert_eq(mkdir(in(&j.b, "in/sub"), 0755), 0);
