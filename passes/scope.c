@@ -60,18 +60,19 @@ static int split_atoms(struct state *s, struct scope *sc)
     return 0;
 }
 
-/* "/a/b/MatMul" → "/a/b"; ONNX Runtime appends "/MatMulAddFusion", "/MatMulScaleFusion/" and the like. */
+/* "/a/b/MatMul" → "/a/b"; ONNX Runtime appends "/MatMulAddFusion", "/MatMulScaleFusion/" and the like, also
+ * one after the other. */
 static struct str name_scope(struct str name)
 {
-    if (name.n && name.s[name.n - 1] == '/')
-        name.n--;
-    ptrdiff_t slash = str_rchr(name, '/');
-    if (slash > 0 && str_ends(name, STR_LIT("Fusion")) &&
-        str_rchr(str_sub(name, 0, (size_t)slash), '/') >= 0) {
-        name.n = (size_t)slash;
-        slash = str_rchr(name, '/');
+    for (;;) {
+        while (name.n && name.s[name.n - 1] == '/')
+            name.n--;
+        ptrdiff_t slash = str_rchr(name, '/');
+        struct str before = str_sub(name, 0, slash < 0 ? 0 : (size_t)slash);
+        if (!str_ends(name, STR_LIT("Fusion")) || str_chr(before, '/') < 0)
+            return before;
+        name = before;
     }
-    return slash < 0 ? str_sub(name, 0, 0) : str_sub(name, 0, (size_t)slash);
 }
 
 /* The name that the exporter gave: ONNX Runtime puts "fused " in front where it fuses an activation into a
