@@ -76,6 +76,44 @@ static void op_arith(struct node_facts *k)
     k->out->ints = id;
 }
 
+/* The operand `input` of the node that makes `u`, if that node is a `type`; else nothing. */
+static struct use operand_of(const struct node_facts *k, struct use u, const char *type, uint32_t input)
+{
+    const struct walk *w = k->f->w;
+    struct use none = {FRAME_MAIN, IR_NONE};
+    u = walk_resolve(w, u);
+    struct step def = u.value == IR_NONE ? (struct step){.node = IR_NONE} : walk_def(w, u);
+    if (def.node == IR_NONE || !str_is(ir_node_op(w->m, &w->m->nodes[def.node])->type, type))
+        return none;
+    return walk_resolve(w, walk_input(w, def, input));
+}
+
+static bool same_use(struct use a, struct use b)
+{
+    return a.value != IR_NONE && a.value == b.value && a.frame == b.frame;
+}
+
+/* d / sqrt(mean(d^2) + eps), d = x - mean(x): what the exporter makes of nn.LayerNorm before opset 17. */
+static bool ends_layer_norm(const struct node_facts *k)
+{
+    const struct walk *w = k->f->w;
+    struct use d = walk_resolve(w, walk_input(w, k->s, 0));
+    struct use x = operand_of(k, d, "Sub", 0), mean = operand_of(k, d, "Sub", 1);
+    struct use sum = operand_of(k, walk_input(w, k->s, 1), "Sqrt", 0);
+    struct use square = operand_of(k, operand_of(k, sum, "Add", 0), "ReduceMean", 0);
+    return same_use(x, operand_of(k, mean, "ReduceMean", 0)) && same_use(d, operand_of(k, square, "Pow", 0));
+}
+
+static void op_div(struct node_facts *k)
+{
+    op_arith(k);
+    if (!fact_contiguous(k->f, *k->out) && ends_layer_norm(k)) { /* the kernel writes a new tensor */
+        k->out->order = 0;
+        k->out->gaps = false;
+        k->out->guessed = true; /* the same written by hand keeps the order */
+    }
+}
+
 static void op_compare(struct node_facts *k)
 {
     op_broadcast(k);
@@ -496,7 +534,7 @@ static const struct {
     {"Cos", op_same},
     {"CumSum", op_same_contiguous},
     {"DequantizeLinear", op_same},
-    {"Div", op_arith},
+    {"Div", op_div},
     {"Dropout", op_same},
     {"Einsum", op_einsum},
     {"Elu", op_same},
