@@ -97,6 +97,68 @@ static bool has_wrapper(struct str fqn)
     return false;
 }
 
+/* Skips `n` characters and gives what stands there up to `stop`, without quotes; *p is left after `stop`.
+ * False when there is no `stop`, or nothing before it. */
+static bool source_item(struct str text, size_t *p, size_t n, char stop, struct str *item)
+{
+    struct str rest = str_sub(text, *p + n, text.n - *p - n);
+    ptrdiff_t end = str_chr(rest, stop);
+    if (end <= 0)
+        return false;
+    *item = str_sub(rest, 0, (size_t)end);
+    *p += n + (size_t)end + 1;
+    char first = item->s[0];
+    if (first != '\'' && first != '"')
+        return true;
+    if (item->n < 3 || item->s[item->n - 1] != first)
+        return false;
+    *item = str_sub(*item, 1, item->n - 2);
+    return true;
+}
+
+/* One step of the expression at *p: ".name", "[0]", "['key']" or ", 'name')". */
+static bool source_step(struct str text, size_t *p, struct str *item)
+{
+    struct str rest = str_sub(text, *p, text.n - *p);
+    if (str_starts(rest, STR_LIT(", ")))
+        return source_item(text, p, 2, ')', item);
+    if (rest.s[0] == '[')
+        return source_item(text, p, 1, ']', item);
+    if (rest.s[0] != '.')
+        return false;
+    size_t n = 1;
+    while (n < rest.n && rest.s[n] != '.' && rest.s[n] != '[' && rest.s[n] != ',')
+        n++;
+    *item = str_sub(rest, 1, n - 1);
+    *p += n;
+    return n > 1;
+}
+
+struct str fqn_of_source(struct str text, struct arena *a)
+{
+    const struct str call = STR_LIT("getattr("), local = STR_LIT("L[");
+    size_t p = 0, n = 0;
+    struct str item;
+    while (str_starts(str_sub(text, p, text.n - p), call))
+        p += call.n;
+    if (!str_starts(str_sub(text, p, text.n - p), local) || !source_item(text, &p, local.n, ']', &item))
+        return text;
+    char *out = arena_alloc(a, text.n + 1, 1);
+    if (!out)
+        return (struct str){NULL, 0};
+    while (p < text.n) {
+        if (!source_step(text, &p, &item))
+            return text;
+        if (str_is(item, "_modules")) /* the container's own dictionary */
+            continue;
+        if (n)
+            out[n++] = '.';
+        memcpy(out + n, item.s, item.n);
+        n += item.n;
+    }
+    return (struct str){out, n};
+}
+
 struct str fqn_clean(struct str fqn, struct arena *a)
 {
     if (!has_wrapper(fqn))

@@ -37,6 +37,14 @@ bool fqn_is_reparam(struct str name);
 struct str fqn_clean(struct str fqn, struct arena *a);
 bool fqn_is_wrapper(struct str component);
 
+/* Strict torch.export names modules by the Python expression that reaches them where it is not `self....`:
+ *
+ *     L['x'].encoder.layers[0]              encoder.layers.0
+ *     getattr(L['fn'], '1').attn            1.attn
+ *
+ * The FQN of such an expression; `text` itself when it is none. {NULL, 0} when memory is exhausted. */
+struct str fqn_of_source(struct str text, struct arena *a);
+
 /* A module's own name, as exporters write it in a scope: the last component that is no number, with the
  * numbers after it. "layers.0" → "layers.0"; "layers.0.wq" → "wq"; "h.0.ff.0.0" → "ff.0.0". */
 struct str fqn_unqualified(struct str fqn);

@@ -238,10 +238,14 @@ static int split_stack(struct state *s, struct scope *sc)
         if (a < 0)
             continue;
         struct str tail = str_sub(entry, (size_t)a + 1, entry.n - (size_t)a - 1);
-        ptrdiff_t b = str_chr(tail, ',');
-        struct str fqn = b < 0 ? tail : str_sub(tail, 0, (size_t)b);
+        ptrdiff_t b = str_rchr(tail, ',');
+        struct str fqn = fqn_of_source(b < 0 ? tail : str_sub(tail, 0, (size_t)b), &s->arena);
+        if (!fqn.s)
+            return IR_EMEM;
         keys[n] = str_sub(entry, 0, (size_t)a);
         fqns[n] = fqn_clean(fqn, &s->arena);
+        if (!fqns[n].s)
+            return IR_EMEM;
         sc->cls = b < 0 ? (struct str){0} : str_sub(tail, (size_t)b + 1, tail.n - (size_t)b - 1);
         n++;
     }

@@ -282,3 +282,22 @@ Test(fqn, glob_is_quick)
     pattern[sizeof pattern - 2] = 'c';
     cr_assert(!fqn_glob(str_of(pattern), str_of(text)));
 }
+
+Test(fqn, of_a_python_expression)
+{
+    assert_str(fqn_of_source(str_of("L['x'].encoder.layers[0]"), &arena), "encoder.layers.0");
+    assert_str(fqn_of_source(str_of("getattr(L['fn'], '1').attn.wq"), &arena), "1.attn.wq");
+    assert_str(fqn_of_source(str_of("getattr(getattr(L['fn'], '1'), '2')"), &arena), "1.2");
+    assert_str(fqn_of_source(str_of("L['fn'].heads._modules['a']"), &arena), "heads.a");
+    assert_str(fqn_of_source(str_of("L['fn']"), &arena), "");
+}
+
+Test(fqn, of_no_python_expression)
+{
+    static const char *const same[] = {
+        "layers.0.wq",   "",           "L",          "L[",          "L['x",
+        "L['x'](0)",     "L['x'].",    "L['x'][",    "L['x'][0",    "L['x'], 'a'",
+        "getattr(self)", "L['x'], ')", "getattr(L[", "L['x'].a..b", "L['x']['']"};
+    for (size_t i = 0; i < sizeof same / sizeof *same; i++)
+        assert_str(fqn_of_source(str_of(same[i]), &arena), same[i]);
+}
