@@ -31,7 +31,7 @@ static inline int sink_put(struct sink *s, const void *bytes, size_t n, uint64_t
 
 /* A descriptor. Pieces are written straight from where they lie, in calls of at most SINK_CALL bytes (the
  * best of what was measured: a larger call pushes what it has just mapped out of the processor's cache).
- * Long runs of the source are shared with it, not copied, where the file system can do that. */
+ * Long runs of the source are shared with it where the file system can do that, else copied by the kernel. */
 #define SINK_CALL (256u * 1024)
 
 struct sink_fd {
@@ -39,9 +39,9 @@ struct sink_fd {
     int fd;
     const char *name; /* for messages; borrowed */
     struct diag *d;
-    int source;         /* descriptor of the source, -1: there is none, or no sharing */
-    bool share, remote; /* runs may be cloned; copied by the file server */
-    bool flush_early;   /* start writing to disk at once, for who will wait for it */
+    int source;       /* descriptor of the source, -1: there is none, or no sharing */
+    bool share, copy; /* runs may be cloned; copied by the kernel or the file server */
+    bool flush_early; /* start writing to disk at once, for who will wait for it */
     void (*progress)(void *ctx, uint64_t done, uint64_t total); /* may be NULL */
     void *progress_ctx;
     uint64_t done;     /* bytes written */
