@@ -259,6 +259,10 @@ void op_slice(struct node_facts *k)
         if (whole)
             continue;
         dims[a] = have ? slice_count(x->dims[a], starts[i], ends[i], step) : IR_DIM_UNKNOWN;
+        if (step < 0) { /* flip(), which copies: PyTorch's slices only go forwards */
+            k->out->gaps = false;
+            continue;
+        }
         slice_layout(k, a);
         if (step != 1)
             k->out->gaps = true;

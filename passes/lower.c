@@ -2,6 +2,7 @@
  * Sources: at::linear and at::matmul, which choose by ranks, bias and memory layout; cases recorded from
  * PyTorch 2.6 (docs/POLICY.md). */
 #include "passes/fqn.h"
+#include "passes/linear.h"
 #include "passes/mm.h"
 
 /* Is it a parameter of rank 1, perhaps cast? */
@@ -70,11 +71,66 @@ static bool fused_add(const struct state *s, uint32_t step)
     return str_ends(node_name(s, step), STR_LIT("/MatMulAddFusion"));
 }
 
+static bool torchscript_scope(const struct scope *sc)
+{
+    return sc->kind == SCOPE_NAME && sc->raw.n && sc->raw.s[0] == '/';
+}
+
+/* Is the product the model's own "x @ self.w"? The weight of a Linear is transposed first, or was by a
+ * folder, which makes up a name for it. */
+static int own_product(struct state *s, const struct mm *mm, bool *own)
+{
+    struct use rhs = walk_resolve(&s->walk, walk_input(&s->walk, s->walk.steps[mm->step], 1));
+    enum param_kind kind = PARAM_NO_NAME;
+    struct str fqn;
+    *own = false;
+    if (rhs.value == IR_NONE || !s->is_param[rhs.value] || mm->transposed ||
+        !torchscript_scope(&s->scopes[s->scope_of[mm->step]]))
+        return 0;
+    int rc = fqn_of_param(&kind, &fqn, ir_value_name(s->m, rhs.value), &s->arena);
+    *own = !rc && kind != PARAM_NO_NAME && kind != PARAM_KERNEL;
+    return rc;
+}
+
+/* Is `bias`, which a tool fused with a product, a parameter of a module around the product's? Then that
+ * module's code added it. */
+static int bias_from_outside(struct state *s, const struct mm *mm, struct use bias, bool *outside)
+{
+    const struct scope *sc = &s->scopes[s->scope_of[mm->step]];
+    enum param_kind kind;
+    struct str owner;
+    *outside = false;
+    if (!torchscript_scope(sc))
+        return 0;
+    int rc = fqn_of_param(&kind, &owner, ir_value_name(s->m, bias.value), &s->arena);
+    for (uint32_t i = 1; !rc && kind != PARAM_NO_NAME && i < sc->n_atoms; i++)
+        *outside |= scope_fits(sc->atoms, i, owner, false);
+    return rc;
+}
+
+/* The bias of a Gemm that a tool may have made from a product and the Add after it. */
+static int find_gemm_bias(struct state *s, struct mm *mm, struct use c)
+{
+    bool own = false, outside = false;
+    if (fused_add(s, mm->step)) {
+        if (!rank1_param(s, c))
+            return 0;
+        int rc = own_product(s, mm, &own);
+        if (!rc)
+            rc = bias_from_outside(s, mm, c, &outside);
+        if (rc)
+            return rc;
+    }
+    if (!own && !outside)
+        mm->bias = c;
+    return 0;
+}
+
 /* A biased Linear's Add: the only reader of the product, in the Linear's own scope. torch's TorchScript
  * exporter writes Add(bias, product), the dynamo exporter Add(product, bias) with identical name_scopes; a
  * bias that the model's own code adds is Add(product, p) in the parent's scope. Without any scope either way
  * counts. */
-void find_bias(struct state *s, struct mm *mm)
+int find_bias(struct state *s, struct mm *mm)
 {
     mm->bias_step = IR_NONE;
     mm->bias.value = IR_NONE;
@@ -84,28 +140,29 @@ void find_bias(struct state *s, struct mm *mm)
         struct ir_attr beta;
         bool zero =
             walk_attr(&s->walk, st, "beta", &beta) == 1 && beta.kind == IR_ATTR_FLOAT && beta.f == 0.0;
-        if (c.value != IR_NONE && !zero && (!fused_add(s, mm->step) || rank1_param(s, c)))
-            mm->bias = c;
-        return;
+        return c.value != IR_NONE && !zero ? find_gemm_bias(s, mm, c) : 0;
     }
     if (mm->uses != 1)
-        return;
+        return 0;
     struct step add = s->walk.steps[mm->user];
     struct use product = walk_resolve(&s->walk, walk_output(&s->walk, st, 0));
     if (str_is(step_op(s, mm->user)->domain, "com.microsoft"))
         find_fused_bias(s, mm, product);
     if (!str_is(step_op(s, mm->user)->type, "Add") || step_op(s, mm->user)->domain.n)
-        return;
+        return 0;
     struct use first = walk_resolve(&s->walk, walk_input(&s->walk, add, 0));
     bool at0 = first.value == product.value && first.frame == product.frame;
     struct use other = walk_input(&s->walk, add, at0 ? 1 : 0);
-    if (!rank1_param(s, other) || !same_scope(s, mm->step, mm->user))
-        return;
-    const struct scope *sc = &s->scopes[s->scope_of[mm->step]];
-    if (at0 && sc->kind == SCOPE_NAME && s->scope_of[mm->step] != 0 && sc->raw.n && sc->raw.s[0] == '/')
-        return;
+    if (!rank1_param(s, other) || !same_scope(s, mm->step, mm->user) ||
+        (at0 && torchscript_scope(&s->scopes[s->scope_of[mm->step]])))
+        return 0;
+    bool own;
+    int rc = own_product(s, mm, &own);
+    if (rc || own)
+        return rc;
     mm->bias = other;
     mm->bias_step = mm->user;
+    return 0;
 }
 
 /* "ij,jk->ik": what torch.tensordot over one dimension is exported to. */

@@ -204,7 +204,9 @@ int pass_mm(struct state *s)
     for (uint32_t i = 0; !rc && i < s->n_mms; i++) {
         struct mm *mm = &s->mms[i];
         if (mm->kind != MM_KIND_ATEN) {
-            find_bias(s, mm);
+            rc = find_bias(s, mm);
+            if (rc)
+                return rc;
             lower_mm(s, mm);
         }
         mm->counted = s->o->rule == MM_TORCH ? mm->aten == ATEN_MM : mm->literal;

@@ -8,7 +8,7 @@
 int find_backward(struct state *s, uint8_t **out);
 
 /* Sets an mm's bias: a Gemm's input C, or what the one Add that reads the product adds. */
-void find_bias(struct state *s, struct mm *mm);
+int find_bias(struct state *s, struct mm *mm);
 
 /* Sets what PyTorch runs for it, its rhs there, and an assumption where the file cannot tell. */
 void lower_mm(struct state *s, struct mm *mm);
