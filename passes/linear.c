@@ -29,10 +29,11 @@ static struct str listed_name(const struct state *s, struct str fqn)
 
 static bool linear_op(struct str op)
 {
-    static const char *const ops[] = {"Transpose",   "MatMul",           "Gemm",          "Add",   "Cast",
-                                      "Identity",    "Constant",         "Reshape",       "Shape", "Gather",
-                                      "Concat",      "Unsqueeze",        "Squeeze",       "Slice", "Flatten",
-                                      "FusedMatMul", "DequantizeLinear", "QuantizeLinear"};
+    static const char *const ops[] = {
+        "Transpose",     "MatMul",  "Gemm",    "Add",         "Cast",      "Identity",
+        "Constant",      "Reshape", "Shape",   "Gather",      "Concat",    "Unsqueeze",
+        "Squeeze",       "Slice",   "Flatten", "FusedMatMul", "FusedGemm", "DequantizeLinear",
+        "QuantizeLinear"};
     for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
         if (str_is(op, ops[i]))
             return true;

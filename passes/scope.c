@@ -54,9 +54,10 @@ static int split_atoms(struct state *s, struct scope *sc)
     sc->ends = arena_alloc(&s->arena, n ? n : 1, sizeof *sc->ends);
     if (!sc->atoms || !sc->ends)
         return IR_EMEM;
-    memcpy(sc->atoms, found, n * sizeof *found);
-    memcpy(sc->ends, ends, n * sizeof *ends);
-    sc->n_atoms = n;
+    uint32_t skip = n > 1 && str_is(found[0], "module") ? 1 : 0; /* DDP's, as in fqn_clean */
+    sc->n_atoms = n - skip;
+    memcpy(sc->atoms, found + skip, sc->n_atoms * sizeof *found);
+    memcpy(sc->ends, ends + skip, sc->n_atoms * sizeof *ends);
     return 0;
 }
 
