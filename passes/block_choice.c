@@ -136,8 +136,10 @@ int choose_blocks(struct blocker *b)
     s->plan->blocks_how = s->o->whole ? "whole" : s->o->n_blocks ? "given" : "auto";
     if (s->o->whole)
         return 0;
-    for (uint32_t i = 0; !rc && i < s->o->n_blocks; i++)
-        rc = blocks_from_pattern(b, s->o->blocks[i]);
+    for (uint32_t i = 0; !rc && i < s->o->n_blocks; i++) {
+        struct str pattern = fqn_clean(s->o->blocks[i], &s->arena);
+        rc = pattern.s ? blocks_from_pattern(b, pattern) : IR_EMEM;
+    }
     if (!rc && s->o->n_blocks == 0) {
         rc = blocks_auto(b);
         if (!rc && b->n_blocks == 0)

@@ -118,10 +118,14 @@ static int modules_from_metadata(struct state *s)
 /* Block patterns without a star name modules, whether the file tells of them or not. */
 static int modules_from_options(struct state *s)
 {
-    for (uint32_t i = 0; i < s->o->n_blocks; i++)
-        if (str_chr(s->o->blocks[i], '*') < 0 && str_chr(s->o->blocks[i], '?') < 0 && s->o->blocks[i].n &&
-            modules_add(&s->modules, s->o->blocks[i]) == IR_NONE)
+    for (uint32_t i = 0; i < s->o->n_blocks; i++) {
+        struct str pattern = fqn_clean(s->o->blocks[i], &s->arena);
+        if (!pattern.s)
             return IR_EMEM;
+        if (str_chr(pattern, '*') < 0 && str_chr(pattern, '?') < 0 && pattern.n &&
+            modules_add(&s->modules, pattern) == IR_NONE)
+            return IR_EMEM;
+    }
     return 0;
 }
 
