@@ -1,12 +1,13 @@
 /* Runs commands in turn and compares them: measure ROUNDS TITLE [JSON] <LIST
  *
  * LIST has one command a line: a label, a tab, a shell command. The first is what the others are compared
- * with. A command that writes does so to "$OUT", which is removed before each run (a fresh file each time;
- * the shell that removes it is not timed). One round is run first, untimed, to warm the page cache and to
+ * with. A command that writes does so to "$OUT", which is removed before each run, as is "$CLEAN" (fresh
+ * files each time; removing is not timed). One round is run first, untimed, to warm the page cache and to
  * watch memory.
  *
  * Printed for each: median seconds, user + system seconds, the median of the ratios to the first command of
- * the same round with their smallest and largest, and peak anonymous memory: pages that no file backs, the
+ * the same round with their smallest and largest, the same of user + system seconds (which other work on the
+ * machine disturbs less), and peak anonymous memory: pages that no file backs, the
  * largest value seen in /proc while the untimed round ran, plus those of one look each millisecond. Appended
  * to JSON: the same, one object a line. */
 #include <errno.h>
@@ -25,7 +26,7 @@
 
 struct command {
     char *label, *line;
-    double wall[ROUNDS], cpu[ROUNDS], ratio[ROUNDS];
+    double wall[ROUNDS], cpu[ROUNDS], ratio[ROUNDS], cpu_ratio[ROUNDS];
     long anon; /* KiB */
     bool failed;
 };
@@ -85,9 +86,11 @@ static void run(struct command *c, int round)
     struct rusage use;
     char line[8192];
     int status = 0;
-    const char *out = getenv("OUT");
+    const char *out = getenv("OUT"), *clean = getenv("CLEAN");
     if (out && *out)
         unlink(out);
+    if (clean && *clean)
+        unlink(clean);
     /* A list of commands needs the shell; a single one takes its place. */
     snprintf(line, sizeof line, "%s%s", strpbrk(c->line, ";&|") ? "" : "exec ", c->line);
     double from = now();
@@ -125,18 +128,20 @@ static void print(const struct command *c, int rounds, const char *title, FILE *
 {
     double low, high, ignored;
     double wall = median(c->wall, rounds, &ignored, &ignored),
-           cpu = median(c->cpu, rounds, &ignored, &ignored), ratio = median(c->ratio, rounds, &low, &high);
+           cpu = median(c->cpu, rounds, &ignored, &ignored), ratio = median(c->ratio, rounds, &low, &high),
+           cpu_ratio = median(c->cpu_ratio, rounds, &ignored, &ignored);
     if (c->failed) {
         printf("%-28s failed\n", c->label);
         return;
     }
-    printf("%-28s %9.3f %9.3f %9.2f  (%.2f-%.2f) %10.1f\n", c->label, wall, cpu, ratio, low, high,
-           (double)c->anon / 1024);
+    printf("%-28s %9.3f %9.3f %9.2f  (%.2f-%.2f) %9.2f %10.1f\n", c->label, wall, cpu, ratio, low, high,
+           cpu_ratio, (double)c->anon / 1024);
     if (json)
         fprintf(json,
                 "{\"input\": \"%s\", \"what\": \"%s\", \"rounds\": %d, \"seconds\": %.4f, \"cpu\": %.4f, "
-                "\"ratio\": %.3f, \"ratio_low\": %.3f, \"ratio_high\": %.3f, \"anon_kib\": %ld}\n",
-                title, c->label, rounds, wall, cpu, ratio, low, high, c->anon);
+                "\"ratio\": %.3f, \"cpu_ratio\": %.3f, \"ratio_low\": %.3f, \"ratio_high\": %.3f, "
+                "\"anon_kib\": %ld}\n",
+                title, c->label, rounds, wall, cpu, ratio, cpu_ratio, low, high, c->anon);
 }
 
 static int read_list(struct command *c)
@@ -169,10 +174,13 @@ int main(int argc, char **argv)
     for (int round = -1; round < rounds; round++)
         for (int i = 0; i < n; i++)
             run(&c[i], round);
-    printf("%-28s %9s %9s %9s  %-13s %8s\n", argv[2], "seconds", "cpu", "ratio", "(spread)", "anon MB");
+    printf("%-28s %9s %9s %9s  %-11s %9s %10s\n", argv[2], "seconds", "cpu", "ratio", "(spread)", "cpu ratio",
+           "anon MB");
     for (int i = 0; i < n; i++) {
-        for (int r = 0; r < rounds; r++)
+        for (int r = 0; r < rounds; r++) {
             c[i].ratio[r] = c[i].wall[r] / c[0].wall[r];
+            c[i].cpu_ratio[r] = c[i].cpu[r] / c[0].cpu[r];
+        }
         print(&c[i], rounds, argv[2], json);
         free(c[i].label);
         free(c[i].line);

@@ -78,10 +78,10 @@ if wants X; then
     for how in hardlink copy; do
         {
             echo "cp of the graph${tab}cp $dir/X.onnx \$OUT"
-            echo "cp of graph and data${tab}rm -f $dir/out/X.onnx.data; cp $dir/X.onnx \$OUT && cp $dir/X.onnx.data $dir/out/"
-            echo "tag, $how${tab}rm -f $dir/out/X.onnx.data; $sactag tag -q --no-sync $dir/X.onnx -o \$OUT --external-data $how"
+            echo "cp of graph and data${tab}cp $dir/X.onnx \$OUT && cp $dir/X.onnx.data $dir/out/"
+            echo "tag, $how${tab}$sactag tag -q --no-sync $dir/X.onnx -o \$OUT --external-data $how"
             echo "plan${tab}$sactag plan -q $dir/X.onnx"
-        } | compare "$rounds" "X"
+        } | CLEAN=$dir/out/X.onnx.data compare "$rounds" X
         rm -f "$dir/out/"*
     done
 fi
