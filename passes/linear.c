@@ -16,6 +16,7 @@ struct namer {
     uint32_t *products;    /* per scope: products directly in it */
     bool *busy;            /* per scope: holds operators that no Linear has */
     struct use *weight_of; /* per scope: weight of the first mm in it */
+    uint32_t *first_user;  /* per slot: scope of the first mm with this weight; 0 = none */
     uint32_t contradictions, first_contradiction;
 };
 
@@ -155,6 +156,20 @@ static int bias_owner(struct state *s, const struct mm *mm, struct str *fqn)
     return rc;
 }
 
+/* Equal weights of two modules were merged under the name of one, `param`, whose scope `from` is. What this
+ * scope's own one is called, if it is a module inside: "a.out_proj" used in "a" makes "b.out_proj" in "b". */
+static int merged_twin(struct state *s, const struct scope *sc, const struct scope *from, struct str param,
+                       struct str *twin)
+{
+    *twin = (struct str){0};
+    if (sc->kind != SCOPE_NAME || from->kind != SCOPE_NAME || sc->n_atoms == 0 || from->n_atoms == 0 ||
+        sc->ambiguous || from->ambiguous || !fqn_inside(param, from->fqn) ||
+        !str_eq(atom_stem(sc->atoms[sc->n_atoms - 1]), atom_stem(from->atoms[from->n_atoms - 1])))
+        return 0;
+    *twin = fqn_join(&s->arena, sc->fqn, fqn_relative(param, from->fqn));
+    return twin->s ? 0 : IR_EMEM;
+}
+
 static int name_mm(struct namer *k, struct mm *mm)
 {
     struct state *s = k->s;
@@ -210,10 +225,13 @@ static int name_mm(struct namer *k, struct mm *mm)
     mm->scope_linear = by_scope && !(by_param && !clash);
     if (!rc && mm->scope_linear && !mm->unsettled)
         rc = linear_mark(s, fqn, mm, scope_ev, loose);
-    if (!rc && by_param && clash && owner.n && agrees(sc, owner)) /* one weight for two modules that differ in
-                                                                     their bias */
-        rc = linear_mark(s, owner, mm, EV_BIAS, false);
-    return rc;
+    if (rc || !by_param || !clash || gathered)
+        return rc;
+    if (owner.n && agrees(sc, owner)) /* one weight for two modules that differ in their bias */
+        return linear_mark(s, owner, mm, EV_BIAS, false);
+    uint32_t first = mm->weight.value == IR_NONE ? 0 : k->first_user[walk_slot(&s->walk, mm->weight)];
+    rc = merged_twin(s, sc, &s->scopes[first], param, &owner);
+    return rc || owner.n == 0 ? rc : linear_mark(s, owner, mm, EV_SCOPE, loose);
 }
 
 /* ---- Linears that no mm shows ---- */
@@ -262,9 +280,10 @@ static int namer_init(struct namer *k, struct state *s)
     k->products = calloc(s->n_scopes, sizeof *k->products);
     k->busy = calloc(s->n_scopes, sizeof *k->busy);
     k->weight_of = malloc(s->n_scopes * sizeof *k->weight_of);
+    k->first_user = calloc(s->walk.n_slots ? s->walk.n_slots : 1, sizeof *k->first_user);
     for (uint32_t i = 0; k->weight_of && i < s->n_scopes; i++)
         k->weight_of[i].value = IR_NONE;
-    return k->used && k->products && k->busy && k->weight_of ? 0 : IR_EMEM;
+    return k->used && k->products && k->busy && k->weight_of && k->first_user ? 0 : IR_EMEM;
 }
 
 static void namer_free(struct namer *k)
@@ -273,6 +292,7 @@ static void namer_free(struct namer *k)
     free(k->products);
     free(k->busy);
     free(k->weight_of);
+    free(k->first_user);
 }
 
 static void warn_contradictions(const struct namer *k)
@@ -301,6 +321,9 @@ int pass_linear(struct state *s)
         struct use *first = &k.weight_of[s->scope_of[mm->step]];
         if (first->value == IR_NONE)
             *first = mm->weight;
+        uint32_t *user = mm->weight.value == IR_NONE ? NULL : &k.first_user[walk_slot(&s->walk, mm->weight)];
+        if (user && *user == 0)
+            *user = s->scope_of[mm->step];
     }
     for (uint32_t i = 0; !rc && i < s->n_mms; i++)
         rc = name_mm(&k, &s->mms[i]);
