@@ -2,16 +2,23 @@
 #include "passes/fqn.h"
 #include "passes/mm.h"
 
+/* The name that the exporter gave a node: without what ONNX Runtime's fusions append. */
+static struct str product_name(struct str name)
+{
+    for (;;) {
+        while (name.n && name.s[name.n - 1] == '/')
+            name.n--;
+        ptrdiff_t slash = str_rchr(name, '/');
+        if (slash <= 0 || !str_ends(name, STR_LIT("Fusion")))
+            return name;
+        name.n = (size_t)slash;
+    }
+}
+
 /* "/layers.0/MatMul_1" → ("/layers.0", 1); "/layers.0/MatMul" → ("/layers.0", 0). False for other names. */
 static bool numbered_matmul(struct str name, struct str *scope, uint32_t *number)
 {
-    if (name.n && name.s[name.n - 1] == '/')
-        name.n--;
     ptrdiff_t slash = str_rchr(name, '/');
-    if (slash > 0 && str_ends(name, STR_LIT("Fusion"))) {
-        name.n = (size_t)slash;
-        slash = str_rchr(name, '/');
-    }
     if (slash < 0)
         return false;
     struct str own = str_sub(name, (size_t)slash + 1, name.n - (size_t)slash - 1), stem = atom_stem(own);
@@ -37,35 +44,62 @@ static bool fed_by_folded(struct state *s, const struct mm *mm, struct str scope
     return false;
 }
 
-/* TorchScript numbers the products of a scope. Where "MatMul_1" is there without "MatMul", and an operand of
- * it is a result of that scope turned into an initializer, a constant folder has computed the missing ones (a
- * LoRA update, say). PyTorch runs and counts them, so the count must too. */
+/* The products that the file has, and the scopes that hold one which is fed by a folded result. */
+struct products {
+    struct names seen, fed;
+};
+
+static int note_products(struct state *s, struct products *p)
+{
+    for (uint32_t i = 0; i < s->n_mms; i++) {
+        struct str name = product_name(node_name(s, s->mms[i].step)), scope;
+        uint32_t number;
+        if (names_intern(&p->seen, name) == NAME_NONE)
+            return IR_EMEM;
+        if (numbered_matmul(name, &scope, &number) && fed_by_folded(s, &s->mms[i], scope) &&
+            names_intern(&p->fed, scope) == NAME_NONE)
+            return IR_EMEM;
+    }
+    return 0;
+}
+
+/* How many products of the scope, numbered right below this one, are not there. */
+static int count_missing(struct state *s, const struct products *p, struct mm *mm, struct str scope,
+                         uint32_t number)
+{
+    for (uint32_t k = number; k-- > 0;) {
+        char *name = k ? arena_printf(&s->arena, "%.*s/MatMul_%u", STR_ARG(scope), k)
+                       : arena_printf(&s->arena, "%.*s/MatMul", STR_ARG(scope));
+        if (!name)
+            return IR_EMEM;
+        if (names_find(&p->seen, str_of(name)) != NAME_NONE)
+            break;
+        mm->folded++;
+    }
+    if (mm->folded && !mm->assumption)
+        mm->assumption = "assumed-folded-mm";
+    return 0;
+}
+
+/* TorchScript numbers the products of a scope. Where "MatMul_1" is there without "MatMul", and one of the
+ * scope's products reads a result of that scope turned into an initializer, a constant folder has computed
+ * the missing ones (a LoRA update, a projection of learnt queries). PyTorch runs and counts them, so the
+ * count must too. */
 int find_folded(struct state *s)
 {
-    struct names seen;
-    int rc = 0;
-    names_init(&seen);
-    for (uint32_t i = 0; !rc && i < s->n_mms; i++)
-        rc = names_intern(&seen, node_name(s, s->mms[i].step)) == NAME_NONE ? IR_EMEM : 0;
-    for (uint32_t i = 0; !rc && i < s->n_mms; i++) {
+    struct products p;
+    names_init(&p.seen);
+    names_init(&p.fed);
+    int rc = note_products(s, &p);
+    for (uint32_t i = 0; !rc && p.fed.n && i < s->n_mms; i++) {
         struct mm *mm = &s->mms[i];
         struct str scope;
         uint32_t number;
-        if (!mm->counted || !numbered_matmul(node_name(s, mm->step), &scope, &number) || !number ||
-            !fed_by_folded(s, mm, scope))
-            continue;
-        for (uint32_t k = number; k-- > 0;) {
-            char *name = k ? arena_printf(&s->arena, "%.*s/MatMul_%u", STR_ARG(scope), k)
-                           : arena_printf(&s->arena, "%.*s/MatMul", STR_ARG(scope));
-            if (!name)
-                rc = IR_EMEM;
-            if (!name || names_find(&seen, str_of(name)) != NAME_NONE)
-                break;
-            mm->folded++;
-        }
-        if (mm->folded && !mm->assumption)
-            mm->assumption = "assumed-folded-mm";
+        if (mm->counted && numbered_matmul(product_name(node_name(s, mm->step)), &scope, &number) && number &&
+            names_find(&p.fed, scope) != NAME_NONE)
+            rc = count_missing(s, &p, mm, scope, number);
     }
-    names_free(&seen);
+    names_free(&p.seen);
+    names_free(&p.fed);
     return rc;
 }
