@@ -247,7 +247,9 @@ static int place_of(struct blocker *b, uint32_t step, const struct mm *mm, struc
     }
     if (c->hides) {
         p->block = direct;
-        return direct == IR_NONE ? 0 : intern_key(b, s->scopes[scope].raw, &p->key);
+        return direct == IR_NONE || s->scopes[scope].kind != SCOPE_STACK
+                   ? 0
+                   : intern_key(b, s->scopes[scope].raw, &p->key);
     }
     bool own_code = scope == 0 || s->scopes[scope].n_atoms == 0;
     if (direct != IR_NONE && own_code) {

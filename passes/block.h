@@ -11,7 +11,8 @@
 struct candidates {
     uint32_t block[CANDIDATES_MAX];
     uint32_t n;
-    bool hides;    /* STACK: a module of torch.nn that the exporter did not look into, with blocks inside */
+    bool
+        hides; /* STACK, META: a module of torch.nn that the exporter did not look into, with blocks inside */
     uint32_t path; /* NAME: id of the text up to and with the block's atom, without its suffix: equal for all
                       calls */
 };

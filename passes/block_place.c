@@ -52,11 +52,12 @@ static struct str path_text(const struct scope *sc, uint32_t depth, bool stem)
     return str_sub(sc->raw, 0, sc->ends[depth] - suffix);
 }
 
-/* Strict torch.export calls modules of torch.nn as they are (TransformerEncoder): nodes inside have its
- * scope, and only the names of their parameters tell the layer. */
+/* Strict torch.export, and with it the dynamo exporter, call modules of torch.nn as they are
+ * (TransformerEncoder): nodes inside have its scope, and only the names of their parameters tell the layer.
+ */
 static bool hides_blocks(const struct blocker *b, const struct scope *sc)
 {
-    if (sc->kind != SCOPE_STACK || !str_starts(sc->cls, STR_LIT("torch.nn.modules.")))
+    if (!str_starts(sc->cls, STR_LIT("torch.nn.modules.")))
         return false;
     for (uint32_t i = 0; i < b->n_blocks; i++)
         if (fqn_inside(b->blocks[i], sc->fqn))

@@ -192,7 +192,8 @@ static int read_list(struct state *s, uint32_t node, uint32_t *out)
             return rc;
         if (rc == 1 && !list_module(classes, &cls))
             cls = (struct str){0};
-        s->scopes[id].fqn = fqn_clean(fqn, &s->arena);
+        fqn = fqn_of_source(fqn, &s->arena);
+        s->scopes[id].fqn = fqn.s ? fqn_clean(fqn, &s->arena) : fqn;
         s->scopes[id].certain = true;
         s->scopes[id].cls = cls;
         if (!s->scopes[id].fqn.s)
