@@ -25,7 +25,7 @@ DEPS_CHECK = libcriterion-dev clang libclang-rt-14-dev llvm clang-format valgrin
 # ---- flags
 
 CFLAGS_release = -O2 -g -D_FORTIFY_SOURCE=2 -fstack-protector-strong
-CFLAGS_debug   = -Og -g3 -DSACTAG_ARENA_MALLOC
+CFLAGS_debug   = -Og -g3 -DSACTAG_ARENA_MALLOC -DXXH_NO_INLINE_HINTS=1 # -Og inlines less than xxhash.h insists on
 CFLAGS_asan    = -O1 -g -DSACTAG_ARENA_MALLOC -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
 CFLAGS  ?= $(CFLAGS_$(VARIANT))
 WERROR  ?= -Werror
@@ -141,6 +141,7 @@ check: ## install what is missing, build with gcc and clang, plain and sanitised
 	@$(MAKE) --no-print-directory deps-check
 	$(SUBMAKE) all tests
 	$(SUBMAKE) all tests VARIANT=asan BUILD=$(BUILD)/asan
+	$(SUBMAKE) all VARIANT=debug BUILD=$(BUILD)/debug
 	$(SUBMAKE) all tests CC=clang BUILD=$(BUILD)/clang
 	$(SUBMAKE) all tests CC=clang VARIANT=asan BUILD=$(BUILD)/clang-asan
 	@tests/run $(BUILD)
