@@ -4,11 +4,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/fs.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -17,12 +15,12 @@ enum {
     IOV_PIECES = 1024,           /* what one call takes */
     STAGE_SIZE = 64 * 1024,      /* room for small pieces of one call */
     STAGE_PIECE = 512,           /* longer ones are written from where they lie */
-    SHARE_MIN = 1024 * 1024,     /* shorter runs are not worth a call of their own */
-    SHARE_ALIGN = 4096,          /* file systems share whole blocks */
+    RUN_MIN = 1024 * 1024,       /* shorter runs of the source are pieces like any other */
+    RESERVE_MIN = 1024 * 1024,   /* less is not worth a call */
     FLUSH_STEP = 8 * 1024 * 1024 /* early flushing starts in steps of this */
 };
 
-static int fail(const struct sink_fd *s, int err)
+int sink_fd_fail(const struct sink_fd *s, int err)
 {
     if (err == EFAULT)
         return diag_error(s->d, IR_EIO, "the input was truncated while it was read");
@@ -48,7 +46,7 @@ static void drop_written(struct iovec **v, size_t *n, size_t written)
     }
 }
 
-static void advanced(struct sink_fd *s, uint64_t n)
+void sink_fd_advanced(struct sink_fd *s, uint64_t n)
 {
     s->at += n;
     s->done += n;
@@ -61,11 +59,30 @@ static void advanced(struct sink_fd *s, uint64_t n)
         s->progress(s->progress_ctx, s->done, s->sink.total);
 }
 
+/* Reserves the room for what will come: blocks that are reserved at once are cheaper to fill one by one (by a
+ * fifth, on ext4), and a disk that is too small is known before anything is written. A file system that
+ * cannot reserve is written to all the same. */
+static int reserve(struct sink_fd *s)
+{
+    s->reserve = false;
+    if (s->sink.total < s->done + RESERVE_MIN)
+        return 0;
+    int rc;
+    do
+        rc = fallocate(s->fd, FALLOC_FL_KEEP_SIZE, (off_t)s->at, (off_t)(s->sink.total - s->done));
+    while (rc != 0 && errno == EINTR);
+    bool full = rc != 0 && (errno == ENOSPC || errno == EDQUOT || errno == EFBIG);
+    return full ? sink_fd_fail(s, errno) : 0;
+}
+
 /* Writes what is pending. */
-static int write_pending(struct sink_fd *s)
+int sink_fd_flush(struct sink_fd *s)
 {
     struct iovec *v = s->iov;
     size_t left = s->n_iov;
+    int rc = s->reserve ? reserve(s) : 0;
+    if (rc)
+        return rc;
     while (left) {
         ssize_t k = writev(s->fd, v, (int)left);
         if (k >= 0) {
@@ -73,14 +90,14 @@ static int write_pending(struct sink_fd *s)
         } else if (errno == EAGAIN) {
             struct pollfd p = {.fd = s->fd, .events = POLLOUT};
             if (poll(&p, 1, -1) < 0 && errno != EINTR)
-                return fail(s, errno);
+                return sink_fd_fail(s, errno);
         } else if (errno != EINTR) {
-            return fail(s, errno);
+            return sink_fd_fail(s, errno);
         }
     }
     uint64_t n = s->pending;
     s->n_iov = s->pending = s->n_stage = 0;
-    advanced(s, n);
+    sink_fd_advanced(s, n);
     return 0;
 }
 
@@ -102,7 +119,7 @@ static const uint8_t *piece_end(const struct iovec *v)
 static int add_piece(struct sink_fd *s, const uint8_t *p, size_t n)
 {
     if (s->n_iov == IOV_PIECES) {
-        int rc = write_pending(s);
+        int rc = sink_fd_flush(s);
         if (rc)
             return rc;
     }
@@ -111,14 +128,14 @@ static int add_piece(struct sink_fd *s, const uint8_t *p, size_t n)
     else
         s->iov[s->n_iov++] = (struct iovec){.iov_base = unconst(p), .iov_len = n};
     s->pending += n;
-    return s->pending >= SINK_CALL ? write_pending(s) : 0;
+    return s->pending >= SINK_CALL ? sink_fd_flush(s) : 0;
 }
 
 /* A short piece is copied, so that many of them make one. */
 static int add_short(struct sink_fd *s, const uint8_t *p, size_t n)
 {
     if (n > STAGE_SIZE - s->n_stage || n > SINK_CALL - s->pending || s->n_iov == IOV_PIECES) {
-        int rc = write_pending(s);
+        int rc = sink_fd_flush(s);
         if (rc)
             return rc;
     }
@@ -142,88 +159,19 @@ static int add_long(struct sink_fd *s, const uint8_t *p, size_t n)
     return 0;
 }
 
-/* Shares n bytes of the source, both places at the start of a block. Returns how many were shared. */
-static uint64_t clone_blocks(struct sink_fd *s, uint64_t src, uint64_t n)
-{
-    struct file_clone_range r = {s->source, src, n - n % SHARE_ALIGN, s->at};
-    if (r.src_length == 0 || ioctl(s->fd, FICLONERANGE, &r) != 0) {
-        s->share = false;
-        return 0;
-    }
-    return r.src_length;
-}
-
-/* Has the kernel copy n bytes, or the file server. Returns how many it did. (On a file system that shares
- * nothing it is what `cp` does, and saves mapping the pages: half the processor's time.) */
-static uint64_t copy_range(struct sink_fd *s, uint64_t src, uint64_t n)
-{
-    uint64_t done = 0;
-    while (done < n) {
-        loff_t from = (loff_t)(src + done), to = (loff_t)s->at;
-        size_t want = n - done < FLUSH_STEP ? (size_t)(n - done) : FLUSH_STEP;
-        ssize_t k = copy_file_range(s->source, &from, s->fd, &to, want, 0);
-        if (k < 0 && errno == EINTR)
-            continue;
-        if (k <= 0) {
-            s->copy = false;
-            break;
-        }
-        done += (uint64_t)k;
-        advanced(s, (uint64_t)k);
-    }
-    return done;
-}
-
-/* The part of a run that whole blocks can be shared of, and what comes before it. */
-static int share_blocks(struct sink_fd *s, const uint8_t *p, size_t n, uint64_t src, uint64_t *done)
-{
-    uint64_t head = (SHARE_ALIGN - s->at % SHARE_ALIGN) % SHARE_ALIGN;
-    if (head > n || (src + head) % SHARE_ALIGN != 0)
-        return 0;
-    int rc = add_long(s, p, head);
-    if (rc == 0)
-        rc = write_pending(s);
-    if (rc)
-        return rc;
-    uint64_t k = clone_blocks(s, src + head, n - head);
-    advanced(s, k);
-    *done = head + k;
-    return 0;
-}
-
-/* Has a long run of the source shared or copied without passing through us. *done: how many of its bytes are
- * written now; whatever is left is written like any other. */
-static int put_shared(struct sink_fd *s, const uint8_t *p, size_t n, uint64_t src, uint64_t *done)
-{
-    *done = 0;
-    int rc = write_pending(s);
-    if (rc == 0 && s->share)
-        rc = share_blocks(s, p, n, src, done);
-    if (rc)
-        return rc;
-    if (s->copy && n - *done >= SHARE_ALIGN)
-        *done += copy_range(s, src + *done, n - *done);
-    return lseek(s->fd, (off_t)s->at, SEEK_SET) < 0 ? fail(s, errno) : 0;
-}
-
 static int put_fd(struct sink *sink, const void *bytes, size_t n, uint64_t src)
 {
     struct sink_fd *s = fd_of(sink);
-    const uint8_t *p = bytes;
-    if (src != SINK_NEW && n >= SHARE_MIN && (s->share || s->copy)) {
-        uint64_t done;
-        int rc = put_shared(s, p, n, src, &done);
-        if (rc)
-            return rc;
-        p += done;
-        n -= (size_t)done;
+    if (src != SINK_NEW && n >= RUN_MIN && s->runs) {
+        int rc = sink_fd_flush(s);
+        return rc ? rc : sink_fd_run(s, src, n);
     }
-    return n <= STAGE_PIECE ? add_short(s, p, n) : add_long(s, p, n);
+    return n <= STAGE_PIECE ? add_short(s, bytes, n) : add_long(s, bytes, n);
 }
 
 static int finish_fd(struct sink *sink)
 {
-    return write_pending(fd_of(sink));
+    return sink_fd_flush(fd_of(sink));
 }
 
 int sink_fd_init(struct sink_fd *s, int fd, const char *name, int source, struct diag *d)
@@ -236,15 +184,14 @@ int sink_fd_init(struct sink_fd *s, int fd, const char *name, int source, struct
         sink_fd_free(s);
         return diag_error(d, IR_EMEM, "cannot write %s: out of memory", name);
     }
-    struct stat to, from;
+    struct stat to;
     off_t at = lseek(fd, 0, SEEK_CUR);
     int flags = fcntl(fd, F_GETFL);
     s->seekable = at >= 0 && flags >= 0 && !(flags & O_APPEND) && fstat(fd, &to) == 0 && S_ISREG(to.st_mode);
-    if (!s->seekable)
-        return 0;
-    s->at = s->flushed = (uint64_t)at;
-    if (source >= 0 && fstat(source, &from) == 0 && S_ISREG(from.st_mode))
-        s->share = s->copy = from.st_dev == to.st_dev;
+    if (s->seekable) {
+        s->at = s->flushed = (uint64_t)at;
+        sink_fd_choose(s, &to);
+    }
     return 0;
 }
 
@@ -252,8 +199,9 @@ void sink_fd_free(struct sink_fd *s)
 {
     free(s->iov);
     free(s->stage);
+    free(s->piece);
     s->iov = NULL;
-    s->stage = NULL;
+    s->stage = s->piece = NULL;
 }
 
 /* ---- memory */

@@ -30,8 +30,8 @@ static inline int sink_put(struct sink *s, const void *bytes, size_t n, uint64_t
 }
 
 /* A descriptor. Pieces are written straight from where they lie, in calls of at most SINK_CALL bytes (the
- * best of what was measured: a larger call pushes what it has just mapped out of the processor's cache).
- * Long runs of the source are shared with it where the file system can do that, else copied by the kernel. */
+ * best of what was measured: a larger call pushes what it has just mapped out of the processor's cache). How
+ * long runs of the source get across is told in schema/sink_run.c. */
 #define SINK_CALL (256u * 1024)
 
 struct sink_fd {
@@ -39,8 +39,11 @@ struct sink_fd {
     int fd;
     const char *name; /* for messages; borrowed */
     struct diag *d;
-    int source;       /* descriptor of the source, -1: there is none, or no sharing */
-    bool share, copy; /* runs may be cloned; copied by the kernel or the file server */
+    int source;       /* descriptor of the source, -1: there is none */
+    bool runs;        /* long runs are not written as pieces */
+    bool share;       /* they may be cloned */
+    bool remote;      /* they are copied by the file server */
+    bool reserve;     /* room shall be reserved before the first write */
     bool flush_early; /* start writing to disk at once, for who will wait for it */
     void (*progress)(void *ctx, uint64_t done, uint64_t total); /* may be NULL */
     void *progress_ctx;
@@ -52,11 +55,20 @@ struct sink_fd {
     size_t n_iov, pending;
     uint8_t *stage; /* small pieces are gathered here */
     size_t n_stage;
+    uint8_t *piece; /* of a long run; made when it is needed */
 };
 
 /* source: descriptor of the file that `src` offsets refer to, or -1. */
 int sink_fd_init(struct sink_fd *s, int fd, const char *name, int source, struct diag *d);
 void sink_fd_free(struct sink_fd *s);
+
+/* What schema/sink.c and schema/sink_run.c have of each other. */
+struct stat;
+void sink_fd_choose(struct sink_fd *s, const struct stat *to); /* sets runs, share, remote and reserve */
+int sink_fd_run(struct sink_fd *s, uint64_t src, uint64_t n);  /* a long run; nothing is pending */
+int sink_fd_flush(struct sink_fd *s);                          /* writes what is pending */
+void sink_fd_advanced(struct sink_fd *s, uint64_t n);          /* n more bytes are written */
+int sink_fd_fail(const struct sink_fd *s, int err);            /* reports; IR_EIO */
 
 /* Memory: `bytes` is malloc()ed, the caller's after finish(). */
 struct sink_mem {

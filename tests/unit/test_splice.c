@@ -308,7 +308,7 @@ int ioctl(int fd, unsigned long request, ...)
     return 0;
 }
 
-Test(splice, descriptor_sink_shares_or_copies_runs_in_the_kernel)
+Test(splice, descriptor_sink_shares_runs_or_copies_them)
 {
     struct pb src = {0}, want = {0};
     struct sink_fd s;
@@ -319,14 +319,15 @@ Test(splice, descriptor_sink_shares_or_copies_runs_in_the_kernel)
         src.b[i] = (uint8_t)(i * 2654435761u >> 13);
     int in = temp(), out = temp();
     cr_assert_eq(write(in, src.b, src.n), (ssize_t)src.n);
-    for (int how = 0; how < 4; how++) {
+    for (int how = 0; how < 5; how++) {
         sharing = how < 3 ? how : 0;
         shared = 0;
         cr_assert_eq(ftruncate(out, 0), 0);
         cr_assert_eq(lseek(out, 0, SEEK_SET), 0);
         cr_assert_eq(sink_fd_init(&s, out, "out", in, NULL), 0);
-        cr_assert(s.share && s.copy);
-        s.copy = how != 0; /* 0: neither */
+        cr_assert(s.runs && s.share);
+        s.runs = how != 3;   /* 3: written from where they lie */
+        s.remote = how == 4; /* 4: copied by a server */
         want.n = 0;
         cr_assert_eq(sink_put(&s.sink, "start", 5, SINK_NEW), 0);
         pb_raw(&want, "start", 5);
@@ -387,6 +388,72 @@ Test(splice, descriptor_sink_reports_a_truncated_source)
     close(in);
     close(out);
     diag_free(&d);
+}
+
+Test(splice, descriptor_sink_reports_a_source_that_is_shorter_than_a_run)
+{
+    struct diag d;
+    struct sink_fd s;
+    diag_init(&d);
+    int in = temp(), out = temp();
+    cr_assert_eq(ftruncate(in, 1500000), 0);
+    void *map = mmap(NULL, 2000000, PROT_READ, MAP_PRIVATE, in, 0);
+    cr_assert_neq(map, MAP_FAILED);
+    cr_assert_eq(sink_fd_init(&s, out, "out", in, &d), 0);
+    cr_assert_eq(sink_put(&s.sink, map, 2000000, 0), IR_EIO);
+    cr_assert_str_eq(d.items[0].message, "the input was truncated while it was read");
+    sink_fd_free(&s);
+    munmap(map, 2000000);
+    close(in);
+    close(out);
+    diag_free(&d);
+}
+
+/* Room is reserved for all that will come, but no more of it than is said, and none beyond the file's end
+ * stays. */
+static int reserving;
+static off_t reserved;
+
+int fallocate(int fd, int mode, off_t at, off_t n)
+{
+    cr_assert_eq(mode, FALLOC_FL_KEEP_SIZE);
+    reserved = at + n;
+    if (reserving) {
+        errno = reserving;
+        return -1;
+    }
+    return (int)syscall(SYS_fallocate, fd, mode, at, n);
+}
+
+Test(splice, descriptor_sink_reserves_room)
+{
+    static const int errors[] = {0, EOPNOTSUPP, ENOSPC, EDQUOT};
+    uint8_t *src = calloc(1, 3000000);
+    cr_assert_not_null(src);
+    for (size_t i = 0; i < sizeof errors / sizeof *errors; i++) {
+        struct diag d;
+        struct sink_fd s;
+        diag_init(&d);
+        int fd = temp();
+        bool full = errors[i] == ENOSPC || errors[i] == EDQUOT;
+        reserving = errors[i];
+        reserved = 0;
+        cr_assert_eq(write(fd, "head", 4), 4);
+        cr_assert_eq(sink_fd_init(&s, fd, "out", -1, &d), 0);
+        s.reserve = true; /* on whatever file system this test runs */
+        s.sink.total = 3000000;
+        cr_assert_eq(sink_put(&s.sink, src, 3000000, SINK_NEW), full ? IR_EIO : 0);
+        if (!full)
+            cr_assert_eq(s.sink.finish(&s.sink), 0);
+        cr_assert_eq(reserved, 3000004);
+        cr_assert_eq(lseek(fd, 0, SEEK_END), full ? 4 : 3000004, "nothing is written to a full disk");
+        if (full)
+            cr_assert_not_null(strstr(d.items[0].message, "cannot write out: "));
+        sink_fd_free(&s);
+        close(fd);
+        diag_free(&d);
+    }
+    free(src);
 }
 
 /* A socket that must not block, with a small buffer: short writes, and "try again". */
