@@ -15,10 +15,10 @@ AR       ?= ar
 ifeq ($(origin CC),default)
 CC = gcc
 endif
-LIBS      = -lprotobuf-c -ljansson -lzip -lz
+LIBS      = -lprotobuf-c -ljansson -lminizip -lz
 
 # What a bare Debian 12 lacks: to build, and to run the tests.
-DEPS       = gcc libc6-dev protobuf-c-compiler libprotobuf-c-dev libjansson-dev libxxhash-dev libzip-dev zlib1g-dev libjsmn-dev
+DEPS       = gcc libc6-dev protobuf-c-compiler libprotobuf-c-dev libjansson-dev libxxhash-dev libminizip-dev zlib1g-dev libjsmn-dev
 DEPS_CHECK = libcriterion-dev clang libclang-rt-14-dev llvm clang-format valgrind libc6-dbg protobuf-compiler \
              pkg-config cmake mandoc python3 python3-venv
 
@@ -72,7 +72,7 @@ show = $(if $(V),,@printf '  %-6s %s\n' $(1) $@; )
 $(BUILD)/.have:
 	@mkdir -p $(@D)
 	@command -v $(PROTOC_C) >/dev/null || { echo "$(PROTOC_C) is missing: run 'make deps'" >&2; exit 1; }
-	@printf '#include <protobuf-c/protobuf-c.h>\n#include <jansson.h>\n#include <xxhash.h>\n#include <zip.h>\n#include <zlib.h>\n#define JSMN_HEADER\n#include <jsmn.h>\n' \
+	@printf '#include <protobuf-c/protobuf-c.h>\n#include <jansson.h>\n#include <xxhash.h>\n#include <minizip/unzip.h>\n#include <zlib.h>\n#define JSMN_HEADER\n#include <jsmn.h>\n' \
 	  | $(CC) $(CPPFLAGS) -fsyntax-only -x c - 2>$@.log \
 	  || { sed -n '/error:/{p;q}' $@.log >&2; echo "a library is missing: run 'make deps'" >&2; exit 1; }
 	@touch $@

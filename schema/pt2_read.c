@@ -1,9 +1,10 @@
 #include "schema/pt2_reader.h"
 
+#include "schema/zip_unpack.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <zip.h>
 #include <zlib.h>
 
 #define FLAT_NAME     "serialized_exported_program.json"
@@ -208,29 +209,7 @@ static int find_programs(struct pt2_reader *r)
     return 0;
 }
 
-/* ---- the bytes of a program, by libzip when they are compressed ---- */
-
-/* libzip's own check of the archive; and it must see the same members as we do. */
-static int open_zip(zip_t **out, const struct pt2_reader *r)
-{
-    const struct zip_dir *z = &r->pt2.zip;
-    zip_error_t error;
-    zip_error_init(&error);
-    zip_source_t *source = zip_source_buffer_create(r->m->bytes, r->m->size, 0, &error);
-    zip_t *zip = source ? zip_open_from_source(source, ZIP_RDONLY | ZIP_CHECKCONS, &error) : NULL;
-    int rc = 0;
-    if (!zip) {
-        rc = zip_error_code_zip(&error) == ZIP_ER_MEMORY ? IR_EMEM : IR_EINPUT;
-        diag_error(r->d, rc, "zip archive: %s", zip_error_strerror(&error));
-        zip_source_free(source);
-    } else if (zip_get_num_entries(zip, 0) != (zip_int64_t)z->n) {
-        rc = diag_error(r->d, IR_EINPUT, "zip archive: its members cannot be counted unambiguously");
-        zip_discard(zip);
-    }
-    zip_error_fini(&error);
-    *out = rc == 0 ? zip : NULL;
-    return rc;
-}
+/* ---- the bytes of a program ---- */
 
 static int unpack_fail(const struct pt2_reader *r, const struct zip_member *f, const char *message)
 {
@@ -238,35 +217,30 @@ static int unpack_fail(const struct pt2_reader *r, const struct zip_member *f, c
                          message);
 }
 
-static int unpack(struct pt2_reader *r, zip_t *zip, struct pt2_program *prog)
+static int unpack(struct pt2_reader *r, struct pt2_program *prog)
 {
     const struct zip_member *f = &r->pt2.zip.members[prog->member];
+    const char *why;
     if (f->size > PT2_MAX_BASE && f->size - PT2_MAX_BASE > f->stored * PT2_MAX_RATIO)
         return unpack_fail(r, f, "unpacks to too many times its size");
     char *text = arena_alloc(&r->m->arena, f->size + 1, 1);
     if (!text)
         return pt2_no_memory(r);
-    zip_file_t *file = zip_fopen_index(zip, prog->member, 0);
-    if (!file)
-        return unpack_fail(r, f, zip_strerror(zip));
-    zip_int64_t n = zip_fread(file, text, f->size + 1);
-    int rc = zip_fclose(file);
-    if (n < 0 || (uint64_t)n != f->size || rc != 0 ||
-        crc32_z(0, (const unsigned char *)text, f->size) !=
-            f->crc) /* libzip does not look beyond what was asked */
-        return unpack_fail(r, f, "cannot be unpacked: its size or checksum is wrong");
+    int rc = zip_unpack(r->m->bytes, r->m->size, f, text, &why);
+    if (rc)
+        return rc == IR_EMEM ? pt2_no_memory(r) : unpack_fail(r, f, why);
     prog->text = (struct str){text, f->size};
     return 0;
 }
 
-static int load_program(struct pt2_reader *r, zip_t *zip, struct pt2_program *prog)
+static int load_program(struct pt2_reader *r, struct pt2_program *prog)
 {
     const struct zip_member *f = &r->pt2.zip.members[prog->member];
     prog->stored = f->method == 0;
     if (f->size > JSON_TEXT_MAX)
         return unpack_fail(r, f, "is over 2 GiB");
     if (!prog->stored)
-        return unpack(r, zip, prog);
+        return unpack(r, prog);
     prog->text = (struct str){(const char *)r->m->bytes + f->data, f->size};
     if (crc32_z(0, r->m->bytes + f->data, f->size) != f->crc)
         return unpack_fail(r, f, "its checksum is wrong");
@@ -324,17 +298,12 @@ static int load_programs(struct pt2_reader *r)
     if (!m->segs)
         return pt2_no_memory(r);
     m->n_segs = r->pt2.n_programs;
-    zip_t *zip;
-    int rc = open_zip(&zip, r);
-    if (rc == 0)
-        rc = index_members(r);
+    int rc = index_members(r);
     for (uint32_t i = 0; rc == 0 && i < m->n_segs; i++) {
         const struct zip_member *f = &r->pt2.zip.members[r->pt2.programs[i].member];
         m->segs[i] = (struct ir_seg){{f->data, f->stored}, IR_NONE};
-        rc = load_program(r, zip, &r->pt2.programs[i]);
+        rc = load_program(r, &r->pt2.programs[i]);
     }
-    if (zip)
-        zip_discard(zip);
     return rc;
 }
 

@@ -447,6 +447,15 @@ Test(pt2_read, a_wrong_checksum)
     refuse(zip_done(&z, false), "member \"serialized_exported_program.json\": its checksum is wrong", "zip");
 }
 
+Test(pt2_read, a_method_of_compression_that_is_not_known)
+{
+    struct zip_build z = {0};
+    zip_add_how(&z, "serialized_exported_program.json", SMALL, strlen(SMALL),
+                (struct zip_how){.method = 93, .unpacked = 2 * strlen(SMALL), .unpacked_crc = 1});
+    refuse(zip_done(&z, false),
+           "member \"serialized_exported_program.json\": is compressed in a way that is not understood", "zip");
+}
+
 /* Deflated zeros: 1 MiB in about a kilobyte. */
 static struct pb bomb(uint64_t claim, uint32_t crc)
 {
