@@ -56,7 +56,7 @@ PROGRAM  = $(BUILD)/sactag
 JOBS = $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc))
 SUBMAKE = +@$(MAKE) --no-print-directory $(JOBS)
 
-.PHONY: bench bench-programs bench-counts all demo check deps deps-check unit golden golden-update parity invariants diff-test docs-test asan clang valgrind \
+.PHONY: bench bench-programs bench-counts all demo check deps deps-check unit golden golden-test parity invariants diff-test docs-test asan clang valgrind \
         tests corpus format format-check lint install uninstall clean help FORCE
 .DELETE_ON_ERROR:
 .SUFFIXES:
@@ -154,10 +154,10 @@ $(BUILD)/parity: tests/parity.c $(BUILD)/.flags
 unit: tests ## run the unit tests
 	@tests/unit.sh $(BUILD)
 
-golden: all ## run the golden tests of the command line
+golden-test: all ## run the golden tests of the command line
 	@tests/golden.sh $(PROGRAM)
 
-golden-update: all ## rewrite the expected files of the golden tests, and the golden plans of examples/ci (look at the diff)
+golden: all ## refresh the expected files of the golden tests, and the golden plans of examples/ci (then look at git diff)
 	@tests/golden.sh --update $(PROGRAM)
 	@$(MAKE) --no-print-directory -C examples/ci golden SACTAG=$(abspath $(PROGRAM))
 
@@ -184,10 +184,10 @@ interop: all ## the tags against PyTorch, onnx and ONNX Runtime: make interop SA
 	@tests/interop.sh $(BUILD) $(SACTAG_CHROOT)
 
 asan: ## unit and golden tests under AddressSanitizer and UBSan
-	$(SUBMAKE) unit golden VARIANT=asan BUILD=$(BUILD)/asan
+	$(SUBMAKE) unit golden-test VARIANT=asan BUILD=$(BUILD)/asan
 
 clang: ## the same compiled by clang
-	$(SUBMAKE) unit golden CC=clang BUILD=$(BUILD)/clang
+	$(SUBMAKE) unit golden-test CC=clang BUILD=$(BUILD)/clang
 
 valgrind: all ## the command line under valgrind on a few models
 	@tests/valgrind.sh $(PROGRAM)
