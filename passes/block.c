@@ -246,6 +246,10 @@ static int place_of(struct blocker *b, uint32_t step, const struct mm *mm, struc
         return 0;
     }
     if (c->hides) {
+        struct str module;
+        if (direct == IR_NONE && mm &&
+            mm->weight.value != IR_NONE) /* the rhs is a part of it, or transposed */
+            direct = block_of_value(b, mm->weight.value, &module);
         p->block = direct;
         return direct == IR_NONE || s->scopes[scope].kind != SCOPE_STACK
                    ? 0

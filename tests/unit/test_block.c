@@ -643,3 +643,36 @@ Test(block, given_and_nested)
     assert_planned(&b);
     assert_text(bench_columns(&b, "nb"), "/a/p/MatMul a#0\n/a/in/q/MatMul a.in#0\n/a/r/MatMul a#0\n");
 }
+
+/* nn.Transformer as dynamo exports it: every node has the scope of the one module that was not looked into;
+ * only parameters tell the layer, through a transpose or a part of a packed one, too. */
+#define PACKED(op)                                                                                           \
+    "meta:pkg.torch.onnx.name_scopes=`['', 'tr', '" op                                                       \
+    "']` meta:pkg.torch.onnx.class_hierarchy=`['M', 'torch.nn.modules.transformer.Transformer', "            \
+    "'aten.linear.default']`\n"
+
+Test(block, inside_a_module_of_torch_nn)
+{
+    bench_add(&b, "in x f32[2,8]");
+    for (int i = 0; i < 2; i++)
+        bench_add(
+            &b,
+            "param tr.layers.%d.self_attn.in_proj_weight f32[24,8]\n"
+            "param tr.layers.%d.self_attn.out_proj.weight f32[8,8]\n"
+            "p%d = Transpose(tr.layers.%d.self_attn.in_proj_weight) " PACKED("linear") "in%d: q%d = "
+                                                                                       "MatMul(%s,p%d)"
+                                                                                       " " PACKED("linear") "s%d = Relu(q%d) " PACKED(
+                                                                                           "relu") "k%d = "
+                                                                                                   "Transpose"
+                                                                                                   "(tr."
+                                                                                                   "layers.%"
+                                                                                                   "d.self_"
+                                                                                                   "attn.out_"
+                                                                                                   "proj."
+                                                                                                   "weight)"
+                                                                                                   " " PACKED("linear_1") "out%d: y%d = MatMul(s%d,k%d) " PACKED("linear_1"),
+            i, i, i, i, i, i, i ? "y0" : "x", i, i, i, i, i, i, i, i, i);
+    bench_add(&b, "out y1");
+    assert_blocks("tr.layers.0 1\ntr.layers.1 1\n", "in0 tr.layers.0#0 odd:1\nout0 tr.layers.0#0 even:2\n"
+                                                    "in1 tr.layers.1#0 odd:1\nout1 tr.layers.1#0 even:2\n");
+}
