@@ -170,43 +170,40 @@ static inline struct pb flat_archive(const char *program)
     "\"2.6.0\"}"
 
 /* y = x Wᵀ; z = relu(y) */
-#define SMALL_GRAPH                                                                                                          \
-    GRAPH(                                                                                                                   \
-        TENSOR("p_fc_weight") ", " TENSOR("x"), TENSOR("relu"),                                                              \
-        NODE(                                                                                                                \
-            "torch.ops.aten.linear.default",                                                                                 \
-            ARG("input", TENSOR("x")) ", " ARG("weight", TENSOR("p_fc_weight")), TENSOR("linear"),                           \
-            "\"nn_module_stack\": \"L__self__,,M;L__self___fc,fc,torch.nn.modules.linear.Linear\"") ","                      \
-                                                                                                    " " NODE(                \
-                                                                                                        "to"                 \
-                                                                                                        "rc"                 \
-                                                                                                        "h."                 \
-                                                                                                        "op"                 \
-                                                                                                        "s."                 \
-                                                                                                        "at"                 \
-                                                                                                        "en"                 \
-                                                                                                        ".r"                 \
-                                                                                                        "el"                 \
-                                                                                                        "u."                 \
-                                                                                                        "de"                 \
-                                                                                                        "fa"                 \
-                                                                                                        "ul"                 \
-                                                                                                        "t",                 \
-                                                                                                        ARG("self",          \
-                                                                                                            TENSOR(          \
-                                                                                                                "linear")),  \
-                                                                                                        TENSOR(              \
-                                                                                                            "relu"),         \
-                                                                                                        ""),                 \
-        "\"p_fc_weight\": " META(                                                                                            \
-            "[" INT(3) ", " INT(4) "]", "[" INT(4) ", " INT(1) "]",                                                          \
-            "true") ", \"x\": " META("[" INT(2) ", " INT(4) "]", "[" INT(4) ", " INT(1) "]",                                 \
-                                     "false") ", \"linear\": " META("[" INT(2) ", " INT(3) "]",                              \
-                                                                    "[" INT(3) ", " INT(1) "]",                              \
-                                                                    "false") ", \"relu\": " META("[" INT(2) ", " INT(3) "]", \
-                                                                                                 "[" INT(3) ", " INT(        \
-                                                                                                     1) "]",                 \
-                                                                                                 "false"))
+#define SMALL_GRAPH                                                                                                         \
+    GRAPH(                                                                                                                  \
+        TENSOR("p_fc_weight") ", " TENSOR("x"), TENSOR("relu"),                                                             \
+        NODE(                                                                                                               \
+            "torch.ops.aten.linear.default",                                                                                \
+            ARG("input", TENSOR("x")) ", " ARG("weight", TENSOR("p_fc_weight")), TENSOR("linear"),                          \
+            "\"nn_module_stack\": \"L__self__,,M;L__self___fc,fc,torch.nn.modules.linear.Linear\"") ","                     \
+                                                                                                    " " NODE(               \
+                                                                                                        "to"                \
+                                                                                                        "rc"                \
+                                                                                                        "h."                \
+                                                                                                        "op"                \
+                                                                                                        "s."                \
+                                                                                                        "at"                \
+                                                                                                        "en"                \
+                                                                                                        ".r"                \
+                                                                                                        "el"                \
+                                                                                                        "u."                \
+                                                                                                        "de"                \
+                                                                                                        "fa"                \
+                                                                                                        "ul"                \
+                                                                                                        "t",                \
+                                                                                                        ARG("self",         \
+                                                                                                            TENSOR(         \
+                                                                                                                "linear")), \
+                                                                                                        TENSOR(             \
+                                                                                                            "relu"),        \
+                                                                                                        ""),                \
+        "\"p_fc_weight\": " META("[" INT(3) ", " INT(4) "]", "[" INT(4) ", " INT(1) "]", "true") ", \"x\": " META(          \
+            "[" INT(2) ", " INT(4) "]", "[" INT(4) ", " INT(1) "]",                                                         \
+            "false") ", \"linear\": " META("[" INT(2) ", " INT(3) "]", "[" INT(3) ", " INT(1) "]",                          \
+                                           "false") ", \"relu\": " META("[" INT(2) ", " INT(3) "]",                         \
+                                                                        "[" INT(3) ", " INT(1) "]",                         \
+                                                                        "false"))
 #define SMALL_SPECS                                                                                          \
     "{\"parameter\": {\"arg\": {\"name\": \"p_fc_weight\"}, \"parameter_name\": \"fc.weight\"}}, "           \
     "{\"user_input\": {\"arg\": " TENSOR("x") "}}"

@@ -32,8 +32,9 @@ TestSuite(block, .init = setup, .fini = teardown);
 static void linear(const char *scope, const char *fqn, const char *x, const char *y)
 {
     bench_add(&b,
-              "param %s.weight f32[8,8]\n%s/Transpose: %s_t = Transpose(%s.weight)\n%s/MatMul: %s = "
-              "MatMul(%s,%s_t)",
+              "param %s.weight f32[8,8]\n"
+              "%s/Transpose: %s_t = Transpose(%s.weight)\n"
+              "%s/MatMul: %s = MatMul(%s,%s_t)",
               fqn, scope, y, fqn, scope, y, x, y);
 }
 
@@ -57,11 +58,12 @@ Test(block, automatic)
     bench_add(&b, "/layers.1/Add: h = Add(g,e)");
     linear("/head", "head", "h", "y");
     bench_add(&b, "out y");
-    assert_blocks("layers.0 1\nlayers.1 1\n",
-                  "/embed/MatMul - outside\n/layers.0/attn/q/MatMul layers.0#0 "
-                  "odd:1\n/layers.0/mlp/up/MatMul layers.0#0 even:2\n"
-                  "/layers.1/attn/q/MatMul layers.1#0 odd:1\n/layers.1/mlp/up/MatMul layers.1#0 "
-                  "even:2\n/head/MatMul - outside\n");
+    assert_blocks("layers.0 1\nlayers.1 1\n", "/embed/MatMul - outside\n"
+                                              "/layers.0/attn/q/MatMul layers.0#0 odd:1\n"
+                                              "/layers.0/mlp/up/MatMul layers.0#0 even:2\n"
+                                              "/layers.1/attn/q/MatMul layers.1#0 odd:1\n"
+                                              "/layers.1/mlp/up/MatMul layers.1#0 even:2\n"
+                                              "/head/MatMul - outside\n");
     cr_assert_str_eq(b.p.blocks_how, "auto");
     cr_assert_eq(b.p.n_outside, 2);
     cr_assert_eq(b.p.blocks[0].saved, 1);
@@ -111,9 +113,9 @@ Test(block, given_with_missing_containers)
     folded("/h.1/attn/q", "onnx::MatMul_3", "c", "d");
     bench_add(&b, "out d");
     bench_blocks(&b, "transformer.h.*");
-    assert_blocks("transformer.h.0 1\ntransformer.h.1 1\n",
-                  "/h.0/attn/q/MatMul transformer.h.0#0 odd:1\n/h.0/mlp/up/MatMul transformer.h.0#0 even:2\n"
-                  "/h.1/attn/q/MatMul transformer.h.1#0 odd:1\n");
+    assert_blocks("transformer.h.0 1\ntransformer.h.1 1\n", "/h.0/attn/q/MatMul transformer.h.0#0 odd:1\n"
+                                                            "/h.0/mlp/up/MatMul transformer.h.0#0 even:2\n"
+                                                            "/h.1/attn/q/MatMul transformer.h.1#0 odd:1\n");
     bench_blocks(&b, "transformer.h.1");
     assert_planned(&b);
     assert_text(bench_columns(&b, "b"), "-\n-\ntransformer.h.1#0\n");
@@ -188,10 +190,10 @@ Test(block, unet)
             snprintf(base, sizeof base, "/down_blocks.%d/attentions.%d", i, j);
             several(base, "proj_out");
         }
-    assert_block_names("down_blocks.0.attentions.0.transformer_blocks.0 "
-                       "1\ndown_blocks.0.attentions.1.transformer_blocks.0 1\n"
-                       "down_blocks.1.attentions.0.transformer_blocks.0 "
-                       "1\ndown_blocks.1.attentions.1.transformer_blocks.0 1\n");
+    assert_block_names("down_blocks.0.attentions.0.transformer_blocks.0 1\n"
+                       "down_blocks.0.attentions.1.transformer_blocks.0 1\n"
+                       "down_blocks.1.attentions.0.transformer_blocks.0 1\n"
+                       "down_blocks.1.attentions.1.transformer_blocks.0 1\n");
 }
 
 Test(block, mixture_of_experts)
@@ -200,8 +202,9 @@ Test(block, mixture_of_experts)
     for (int i = 0; i < 2; i++) {
         char base[64];
         snprintf(base, sizeof base, "/layers.%d", i);
-        several(base, "attention/wq attention/wo moe/router/gate moe/experts.0/w1 moe/experts.0/w2 "
-                      "moe/experts.1/w1 moe/experts.1/w2");
+        several(
+            base,
+            "attention/wq attention/wo moe/router/gate moe/experts.0/w1 moe/experts.0/w2 moe/experts.1/w1 moe/experts.1/w2");
     }
     next("/output");
     assert_block_names("layers.0 1\nlayers.1 1\n");
@@ -248,36 +251,44 @@ Test(block, called_again_by_suffix)
 {
     bench_add(
         &b,
-        "in x f32[2,8]\nparam block.q.weight f32[8,8]\nparam block.up.weight f32[8,8]\nparam "
-        "block.down.weight f32[8,8]\n"
+        "in x f32[2,8]\n"
+        "param block.q.weight f32[8,8]\n"
+        "param block.up.weight f32[8,8]\n"
+        "param block.down.weight f32[8,8]\n"
         "t = Transpose(block.q.weight)\nu = Transpose(block.up.weight)\nv = Transpose(block.down.weight)\n"
-        "/block/q/MatMul: a = MatMul(x,t)\n/block/up/MatMul: c = MatMul(a,u)\n/block/down/MatMul: d = "
-        "MatMul(c,v)\n"
+        "/block/q/MatMul: a = MatMul(x,t)\n"
+        "/block/up/MatMul: c = MatMul(a,u)\n"
+        "/block/down/MatMul: d = MatMul(c,v)\n"
         "/block/Add: e = Add(x,d)\n"
-        "/block/q_1/MatMul: f = MatMul(e,t)\n/block/up_1/MatMul: g = MatMul(f,u)\n/block/down_1/MatMul: h = "
-        "MatMul(g,v)\n"
+        "/block/q_1/MatMul: f = MatMul(e,t)\n"
+        "/block/up_1/MatMul: g = MatMul(f,u)\n"
+        "/block/down_1/MatMul: h = MatMul(g,v)\n"
         "/block_1/Add: i = Add(e,h)\nout i");
     bench_blocks(&b, "block");
     assert_blocks(
         "block 2\n",
         "/block/q/MatMul block#0 odd:1\n/block/up/MatMul block#0 even:2\n/block/down/MatMul block#0 odd:3\n"
-        "/block/q_1/MatMul block#1 odd:1\n/block/up_1/MatMul block#1 even:2\n/block/down_1/MatMul block#1 "
-        "odd:3\n");
+        "/block/q_1/MatMul block#1 odd:1\n"
+        "/block/up_1/MatMul block#1 even:2\n"
+        "/block/down_1/MatMul block#1 odd:3\n");
 }
 
 /* What follows the last node that stands directly in a block belongs to that call: a final norm, a final
  * Linear. */
 Test(block, tail_of_a_call)
 {
-    bench_add(&b, "in x f32[2,8]\nparam onnx::MatMul_1 f32[8,8]\nparam onnx::MatMul_2 f32[8,8]\nparam "
-                  "onnx::MatMul_3 f32[8,8]\n"
+    bench_add(&b, "in x f32[2,8]\n"
+                  "param onnx::MatMul_1 f32[8,8]\n"
+                  "param onnx::MatMul_2 f32[8,8]\n"
+                  "param onnx::MatMul_3 f32[8,8]\n"
                   "/layers.0/attn/MatMul: a = MatMul(x,onnx::MatMul_1)\n/layers.0/Add: c = Add(a,x)\n"
-                  "/layers.0/mlp/up/MatMul: d = MatMul(c,onnx::MatMul_2)\n/layers.0/mlp/down/MatMul: e = "
-                  "MatMul(d,onnx::MatMul_3)\n"
+                  "/layers.0/mlp/up/MatMul: d = MatMul(c,onnx::MatMul_2)\n"
+                  "/layers.0/mlp/down/MatMul: e = MatMul(d,onnx::MatMul_3)\n"
                   "/layers.0/norm/Softmax: f = Softmax(e)\n/head/Relu: g = Relu(f)\nout g");
     bench_blocks(&b, "layers.0");
-    assert_blocks("layers.0 1\n", "/layers.0/attn/MatMul layers.0#0 odd:1\n/layers.0/mlp/up/MatMul "
-                                  "layers.0#0 even:2\n/layers.0/mlp/down/MatMul layers.0#0 odd:3\n");
+    assert_blocks("layers.0 1\n", "/layers.0/attn/MatMul layers.0#0 odd:1\n"
+                                  "/layers.0/mlp/up/MatMul layers.0#0 even:2\n"
+                                  "/layers.0/mlp/down/MatMul layers.0#0 odd:3\n");
 }
 
 /* ... also when the block is called again at once: the second call starts with what the first one started
@@ -285,50 +296,65 @@ Test(block, tail_of_a_call)
 Test(block, tails_of_calls)
 {
     bench_add(&b, "in x f32[2,8]\nparam onnx::MatMul_1 f32[8,8]\nparam onnx::MatMul_2 f32[8,8]\n"
-                  "/block/fc1/MatMul: a = MatMul(x,onnx::MatMul_1)\n/block/Relu: c = "
-                  "Relu(a)\n/block/fc2/MatMul: d = MatMul(c,onnx::MatMul_2)\n"
-                  "/block/fc1_1/MatMul: e = MatMul(d,onnx::MatMul_1)\n/block_1/Relu: f = "
-                  "Relu(e)\n/block/fc2_1/MatMul: g = MatMul(f,onnx::MatMul_2)\n"
-                  "/block/fc1_2/MatMul: h = MatMul(g,onnx::MatMul_1)\n/block_2/Relu: i = "
-                  "Relu(h)\n/block/fc2_2/MatMul: j = MatMul(i,onnx::MatMul_2)\n"
+                  "/block/fc1/MatMul: a = MatMul(x,onnx::MatMul_1)\n"
+                  "/block/Relu: c = Relu(a)\n"
+                  "/block/fc2/MatMul: d = MatMul(c,onnx::MatMul_2)\n"
+                  "/block/fc1_1/MatMul: e = MatMul(d,onnx::MatMul_1)\n"
+                  "/block_1/Relu: f = Relu(e)\n"
+                  "/block/fc2_1/MatMul: g = MatMul(f,onnx::MatMul_2)\n"
+                  "/block/fc1_2/MatMul: h = MatMul(g,onnx::MatMul_1)\n"
+                  "/block_2/Relu: i = Relu(h)\n"
+                  "/block/fc2_2/MatMul: j = MatMul(i,onnx::MatMul_2)\n"
                   "out j");
     bench_blocks(&b, "block");
-    assert_blocks("block 3\n", "/block/fc1/MatMul block#0 odd:1\n/block/fc2/MatMul block#0 "
-                               "even:2\n/block/fc1_1/MatMul block#1 odd:1\n"
-                               "/block/fc2_1/MatMul block#1 even:2\n/block/fc1_2/MatMul block#2 "
-                               "odd:1\n/block/fc2_2/MatMul block#2 even:2\n");
+    assert_blocks("block 3\n", "/block/fc1/MatMul block#0 odd:1\n"
+                               "/block/fc2/MatMul block#0 even:2\n"
+                               "/block/fc1_1/MatMul block#1 odd:1\n"
+                               "/block/fc2_1/MatMul block#1 even:2\n"
+                               "/block/fc1_2/MatMul block#2 odd:1\n"
+                               "/block/fc2_2/MatMul block#2 even:2\n");
 }
 
 /* A block with no code of its own: its modules' sequence starts again. */
 Test(block, called_again_without_own_code)
 {
     bench_add(&b,
-              "in x f32[2,8]\nparam onnx::MatMul_1 f32[8,8]\nparam onnx::MatMul_2 f32[8,8]\nparam "
-              "onnx::MatMul_3 f32[8,8]\n"
-              "/layer/a/q/MatMul: a = MatMul(x,onnx::MatMul_1)\n/layer/a/Add: c = "
-              "Add(a,x)\n/layer/m/up/MatMul: d = MatMul(c,onnx::MatMul_2)\n"
+              "in x f32[2,8]\n"
+              "param onnx::MatMul_1 f32[8,8]\n"
+              "param onnx::MatMul_2 f32[8,8]\n"
+              "param onnx::MatMul_3 f32[8,8]\n"
+              "/layer/a/q/MatMul: a = MatMul(x,onnx::MatMul_1)\n"
+              "/layer/a/Add: c = Add(a,x)\n"
+              "/layer/m/up/MatMul: d = MatMul(c,onnx::MatMul_2)\n"
               "/layer/m/down/MatMul: e = MatMul(d,onnx::MatMul_3)\n/layer/m/Add: f = Add(e,c)\n"
-              "/layer/a/q_1/MatMul: g = MatMul(f,onnx::MatMul_1)\n/layer/a_1/Add: h = "
-              "Add(g,f)\n/layer/m/up_1/MatMul: i = MatMul(h,onnx::MatMul_2)\n"
+              "/layer/a/q_1/MatMul: g = MatMul(f,onnx::MatMul_1)\n"
+              "/layer/a_1/Add: h = Add(g,f)\n"
+              "/layer/m/up_1/MatMul: i = MatMul(h,onnx::MatMul_2)\n"
               "/layer/m/down_1/MatMul: j = MatMul(i,onnx::MatMul_3)\n/layer/m_1/Add: k = Add(j,h)\nout k");
     bench_blocks(&b, "layer");
-    assert_blocks("layer 2\n", "/layer/a/q/MatMul layer#0 odd:1\n/layer/m/up/MatMul layer#0 "
-                               "even:2\n/layer/m/down/MatMul layer#0 odd:3\n"
-                               "/layer/a/q_1/MatMul layer#1 odd:1\n/layer/m/up_1/MatMul layer#1 "
-                               "even:2\n/layer/m/down_1/MatMul layer#1 odd:3\n");
+    assert_blocks("layer 2\n", "/layer/a/q/MatMul layer#0 odd:1\n"
+                               "/layer/m/up/MatMul layer#0 even:2\n"
+                               "/layer/m/down/MatMul layer#0 odd:3\n"
+                               "/layer/a/q_1/MatMul layer#1 odd:1\n"
+                               "/layer/m/up_1/MatMul layer#1 even:2\n"
+                               "/layer/m/down_1/MatMul layer#1 odd:3\n");
 }
 
 /* ... or, where a tool fused one call otherwise than the next, by the suffixes of its modules. */
 Test(block, called_again_and_fused_otherwise)
 {
     bench_add(&b,
-              "in x f32[2,8]\nparam onnx::MatMul_1 f32[8,8]\nparam onnx::MatMul_2 f32[8,8]\nparam "
-              "onnx::MatMul_3 f32[8,8]\nparam p f32[8]\n"
-              "/layer/a/q/MatMul/MatMulAddFusion: a = Gemm(x,onnx::MatMul_1,p)\n/layer/m/up/MatMul: d = "
-              "MatMul(a,onnx::MatMul_2)\n"
+              "in x f32[2,8]\n"
+              "param onnx::MatMul_1 f32[8,8]\n"
+              "param onnx::MatMul_2 f32[8,8]\n"
+              "param onnx::MatMul_3 f32[8,8]\n"
+              "param p f32[8]\n"
+              "/layer/a/q/MatMul/MatMulAddFusion: a = Gemm(x,onnx::MatMul_1,p)\n"
+              "/layer/m/up/MatMul: d = MatMul(a,onnx::MatMul_2)\n"
               "/layer/m/down/MatMul: e = MatMul(d,onnx::MatMul_3)\n/layer/m/Add: f = Add(e,x)\n"
-              "/layer/a/q_1/MatMul: g = MatMul(f,onnx::MatMul_1)\n/layer/a/q_1/Add: h = "
-              "Add(p,g)\n/layer/m/up_1/MatMul: i = MatMul(h,onnx::MatMul_2)\n"
+              "/layer/a/q_1/MatMul: g = MatMul(f,onnx::MatMul_1)\n"
+              "/layer/a/q_1/Add: h = Add(p,g)\n"
+              "/layer/m/up_1/MatMul: i = MatMul(h,onnx::MatMul_2)\n"
               "/layer/m/down_1/MatMul: j = MatMul(i,onnx::MatMul_3)\n/layer/m_1/Add: k = Add(j,f)\nout k");
     bench_blocks(&b, "layer");
     assert_planned(&b);
@@ -340,10 +366,10 @@ Test(block, called_again_and_fused_otherwise)
 /* One module used twice in a call, the others once: one call. */
 Test(block, module_used_twice_in_a_call)
 {
-    bench_add(
-        &b, "in x f32[2,8]\nparam onnx::MatMul_1 f32[8,8]\nparam onnx::MatMul_2 f32[8,8]\n"
-            "/layer/q/MatMul: a = MatMul(x,onnx::MatMul_1)\n/layer/q_1/MatMul: c = MatMul(a,onnx::MatMul_1)\n"
-            "/layer/o/MatMul: d = MatMul(c,onnx::MatMul_2)\nout d");
+    bench_add(&b, "in x f32[2,8]\nparam onnx::MatMul_1 f32[8,8]\nparam onnx::MatMul_2 f32[8,8]\n"
+                  "/layer/q/MatMul: a = MatMul(x,onnx::MatMul_1)\n"
+                  "/layer/q_1/MatMul: c = MatMul(a,onnx::MatMul_1)\n"
+                  "/layer/o/MatMul: d = MatMul(c,onnx::MatMul_2)\nout d");
     bench_blocks(&b, "layer");
     assert_planned(&b);
     assert_text(bench_columns(&b, "br"), "layer#0 odd:1\nlayer#0 even:2\nlayer#0 odd:3\n");
@@ -352,10 +378,12 @@ Test(block, module_used_twice_in_a_call)
 /* Modules whose names end in numbers are no second calls. */
 Test(block, numbered_modules_without_own_code)
 {
-    bench_add(&b,
-              "in x f32[2,8]\nparam onnx::MatMul_1 f32[8,8]\nparam onnx::MatMul_2 f32[8,8]\nparam p f32[8]\n"
-              "/layer/fc_1/MatMul: a = MatMul(x,onnx::MatMul_1)\n/layer/fc_1/Add: c = Add(p,a)\n"
-              "/layer/fc_2/MatMul: d = MatMul(c,onnx::MatMul_2)\n/layer/fc_2/Add: e = Add(p,d)\nout e");
+    bench_add(&b, "in x f32[2,8]\n"
+                  "param onnx::MatMul_1 f32[8,8]\n"
+                  "param onnx::MatMul_2 f32[8,8]\n"
+                  "param p f32[8]\n"
+                  "/layer/fc_1/MatMul: a = MatMul(x,onnx::MatMul_1)\n/layer/fc_1/Add: c = Add(p,a)\n"
+                  "/layer/fc_2/MatMul: d = MatMul(c,onnx::MatMul_2)\n/layer/fc_2/Add: e = Add(p,d)\nout e");
     bench_blocks(&b, "layer");
     assert_blocks("layer 1\n", "/layer/fc_1/MatMul layer#0 odd:1\n/layer/fc_2/MatMul layer#0 even:2\n");
 }
@@ -363,14 +391,15 @@ Test(block, numbered_modules_without_own_code)
 /* A call that starts with its own code ends right before the next one's. */
 Test(block, calls_that_start_with_own_code)
 {
-    bench_add(
-        &b,
-        "in x f32[2,8]\nparam onnx::MatMul_1 f32[8,8]\nparam onnx::MatMul_2 f32[8,8]\n"
-        "/block/Neg: n = Neg(x)\n/block/fc1/MatMul: a = MatMul(n,onnx::MatMul_1)\n/block/Relu: c = Relu(a)\n"
-        "/block/fc2/MatMul: d = MatMul(c,onnx::MatMul_2)\n"
-        "/block_1/Neg: n2 = Neg(d)\n/block/fc1_1/MatMul: e = MatMul(n2,onnx::MatMul_1)\n/block_1/Relu: f = "
-        "Relu(e)\n"
-        "/block/fc2_1/MatMul: g = MatMul(f,onnx::MatMul_2)\nout g");
+    bench_add(&b, "in x f32[2,8]\nparam onnx::MatMul_1 f32[8,8]\nparam onnx::MatMul_2 f32[8,8]\n"
+                  "/block/Neg: n = Neg(x)\n"
+                  "/block/fc1/MatMul: a = MatMul(n,onnx::MatMul_1)\n"
+                  "/block/Relu: c = Relu(a)\n"
+                  "/block/fc2/MatMul: d = MatMul(c,onnx::MatMul_2)\n"
+                  "/block_1/Neg: n2 = Neg(d)\n"
+                  "/block/fc1_1/MatMul: e = MatMul(n2,onnx::MatMul_1)\n"
+                  "/block_1/Relu: f = Relu(e)\n"
+                  "/block/fc2_1/MatMul: g = MatMul(f,onnx::MatMul_2)\nout g");
     bench_blocks(&b, "block");
     assert_blocks("block 2\n", "/block/fc1/MatMul block#0 odd:1\n/block/fc2/MatMul block#0 even:2\n"
                                "/block/fc1_1/MatMul block#1 odd:1\n/block/fc2_1/MatMul block#1 even:2\n");
@@ -381,8 +410,9 @@ Test(block, called_again_after_something_else)
 {
     bench_add(&b, "in x f32[2,8]");
     folded("/layers.0/q", "onnx::MatMul_1", "x", "a");
-    bench_add(&b, "/layers.0/Add: b0 = Add(a,a)\n/Relu: r = Relu(b0)\n/layers.0/q_1/MatMul: c = "
-                  "MatMul(r,onnx::MatMul_1)\n"
+    bench_add(&b, "/layers.0/Add: b0 = Add(a,a)\n"
+                  "/Relu: r = Relu(b0)\n"
+                  "/layers.0/q_1/MatMul: c = MatMul(r,onnx::MatMul_1)\n"
                   "/layers.0_1/Add: d = Add(c,c)\nout d");
     bench_blocks(&b, "layers.0");
     assert_blocks("layers.0 2\n",
@@ -394,52 +424,20 @@ Test(block, called_again_by_metadata)
 {
 #define NS(m, op) "meta:pkg.torch.onnx.name_scopes=`['', 'block', 'block." m "', '" op "']`"
 #define OWN(op)   "meta:pkg.torch.onnx.name_scopes=`['', 'block', '" op "']`"
-    bench_add(
-        &b, "in x f32[2,8]\nparam block.q.weight f32[8,8]\nparam block.k.weight f32[8,8]\n"
-            "t = Transpose(block.q.weight) " NS("q", "linear") "\nu = Transpose(block.k.weight) " NS(
-                "k",
-                "linear") "\n"
-                          "A: a = MatMul(x,t) " NS("q", "linear") "\nB: c = MatMul(a,u) " NS("k", "linear") "\nd = Add(x,c) " OWN(
-                              "add") "\n"
-                                     "t2 = Transpose(block.q.weight) " NS(
-                                         "q",
-                                         "l"
-                                         "i"
-                                         "n"
-                                         "e"
-                                         "a"
-                                         "r"
-                                         "_"
-                                         "1") "\nC: e = MatMul(d,t2) " NS("q",
-                                                                          "linear_1") "\n"
-                                                                                      "u2 = "
-                                                                                      "Transpose(block.k."
-                                                                                      "weight) " NS(
-                                                                                          "k",
-                                                                                          "lin"
-                                                                                          "ear"
-                                                                                          "_1") "\nD: f = "
-                                                                                                "MatMul(e,u2)"
-                                                                                                " " NS(
-                                                                                                    "k",
-                                                                                                    "linea"
-                                                                                                    "r_1") "\n"
-                                                                                                           "g"
-                                                                                                           " "
-                                                                                                           "="
-                                                                                                           " "
-                                                                                                           "A"
-                                                                                                           "d"
-                                                                                                           "d"
-                                                                                                           "("
-                                                                                                           "d"
-                                                                                                           ","
-                                                                                                           "f"
-                                                                                                           ")"
-                                                                                                           " " OWN(
-                                                                                                               "ad"
-                                                                                                               "d_"
-                                                                                                               "1") "\nout g");
+    bench_add(&b, "in x f32[2,8]\n"
+                  "param block.q.weight f32[8,8]\n"
+                  "param block.k.weight f32[8,8]");
+    bench_add(&b, "t = Transpose(block.q.weight) %s", NS("q", "linear"));
+    bench_add(&b, "u = Transpose(block.k.weight) %s", NS("k", "linear"));
+    bench_add(&b, "A: a = MatMul(x,t) %s", NS("q", "linear"));
+    bench_add(&b, "B: c = MatMul(a,u) %s", NS("k", "linear"));
+    bench_add(&b, "d = Add(x,c) %s", OWN("add"));
+    bench_add(&b, "t2 = Transpose(block.q.weight) %s", NS("q", "linear_1"));
+    bench_add(&b, "C: e = MatMul(d,t2) %s", NS("q", "linear_1"));
+    bench_add(&b, "u2 = Transpose(block.k.weight) %s", NS("k", "linear_1"));
+    bench_add(&b, "D: f = MatMul(e,u2) %s", NS("k", "linear_1"));
+    bench_add(&b, "g = Add(d,f) %s", OWN("add_1"));
+    bench_add(&b, "out g");
     bench_blocks(&b, "block");
     assert_blocks("block 2\n", "A block#0 odd:1\nB block#0 even:2\nC block#1 odd:1\nD block#1 even:2\n");
 }
@@ -448,9 +446,13 @@ Test(block, called_again_by_metadata)
 Test(block, called_as_function)
 {
     bench_add(&b, "in x f32[2,8]\nparam block.q.weight f32[8,8]\nparam block.k.weight f32[8,8]\n"
-                  "y = local::Block(x,block.q.weight,block.k.weight)\nz = "
-                  "local::Block(y,block.q.weight,block.k.weight)\nout z\n"
-                  "function local::Block(x,q,k) -> (r)\np = local::Linear(x,q)\nr = local::Linear(p,k)\nend\n"
+                  "y = local::Block(x,block.q.weight,block.k.weight)\n"
+                  "z = local::Block(y,block.q.weight,block.k.weight)\n"
+                  "out z\n"
+                  "function local::Block(x,q,k) -> (r)\n"
+                  "p = local::Linear(x,q)\n"
+                  "r = local::Linear(p,k)\n"
+                  "end\n"
                   "function local::Linear(x,w) -> (r)\nt = Transpose(w)\nM: r = MatMul(x,t)\nend");
     bench_blocks(&b, "block");
     assert_planned(&b);
@@ -474,26 +476,27 @@ Test(block, encoder_and_decoder)
     linear("/layers.0/fc1_1", "decoder.layers.0.fc1", "f", "g");
     bench_add(&b, "/layers.0_1/Add: h = Add(g,d)\nout h");
     assert_blocks("encoder.layers.0 1\ndecoder.layers.0 1\n",
-                  "/layers.0/self_attn/q/MatMul encoder.layers.0#0 odd:1\n/layers.0/fc1/MatMul "
-                  "encoder.layers.0#0 even:2\n"
-                  "/layers.0/self_attn/q_1/MatMul decoder.layers.0#0 odd:1\n/layers.0/cross_attn/q/MatMul "
-                  "decoder.layers.0#0 even:2\n"
+                  "/layers.0/self_attn/q/MatMul encoder.layers.0#0 odd:1\n"
+                  "/layers.0/fc1/MatMul encoder.layers.0#0 even:2\n"
+                  "/layers.0/self_attn/q_1/MatMul decoder.layers.0#0 odd:1\n"
+                  "/layers.0/cross_attn/q/MatMul decoder.layers.0#0 even:2\n"
                   "/layers.0/fc1_1/MatMul decoder.layers.0#0 odd:3\n");
 }
 
 /* Folded: names of biases and norms, which keep theirs, tell the two apart. */
 Test(block, encoder_and_decoder_folded)
 {
-    bench_add(
-        &b, "in x f32[2,8]\nparam encoder.layers.0.fc1.bias f32[8]\nparam decoder.layers.0.fc1.bias f32[8]\n"
-            "param encoder.layers.0.norm.weight f32[8]\nparam decoder.layers.0.norm.weight f32[8]");
+    bench_add(&b, "in x f32[2,8]\n"
+                  "param encoder.layers.0.fc1.bias f32[8]\n"
+                  "param decoder.layers.0.fc1.bias f32[8]\n"
+                  "param encoder.layers.0.norm.weight f32[8]\nparam decoder.layers.0.norm.weight f32[8]");
     folded("/layers.0/fc1", "onnx::MatMul_1", "x", "a");
-    bench_add(&b, "/layers.0/fc1/Add: c = Add(encoder.layers.0.fc1.bias,a)\n/layers.0/norm/Mul: d = "
-                  "Mul(c,encoder.layers.0.norm.weight)\n"
+    bench_add(&b, "/layers.0/fc1/Add: c = Add(encoder.layers.0.fc1.bias,a)\n"
+                  "/layers.0/norm/Mul: d = Mul(c,encoder.layers.0.norm.weight)\n"
                   "/layers.0/Add: e = Add(d,x)");
     folded("/layers.0/fc1_1", "onnx::MatMul_2", "e", "f");
-    bench_add(&b, "/layers.0/fc1_1/Add: g = Add(decoder.layers.0.fc1.bias,f)\n/layers.0/norm_1/Mul: h = "
-                  "Mul(g,decoder.layers.0.norm.weight)\n"
+    bench_add(&b, "/layers.0/fc1_1/Add: g = Add(decoder.layers.0.fc1.bias,f)\n"
+                  "/layers.0/norm_1/Mul: h = Mul(g,decoder.layers.0.norm.weight)\n"
                   "/layers.0_1/Add: i = Add(h,e)\nout i");
     bench_blocks(&b, "encoder.layers.*,decoder.layers.*");
     assert_planned(&b);
@@ -505,13 +508,15 @@ Test(block, encoder_and_decoder_folded)
 /* Equal parameters are merged; the Identity that renames a copy still tells whose it is. */
 Test(block, encoder_and_decoder_by_renamed_copies)
 {
-    bench_add(&b, "in x f32[2,8]\nparam encoder.layers.0.n.weight f32[8]\ndecoder.layers.0.n.weight = "
-                  "Identity(encoder.layers.0.n.weight)");
+    bench_add(&b, "in x f32[2,8]\n"
+                  "param encoder.layers.0.n.weight f32[8]\n"
+                  "decoder.layers.0.n.weight = Identity(encoder.layers.0.n.weight)");
     folded("/layers.0/fc1", "onnx::MatMul_1", "x", "a");
     bench_add(&b, "/layers.0/n/Mul: c = Mul(a,encoder.layers.0.n.weight)\n/layers.0/Add: d = Add(c,x)");
     folded("/layers.0/fc1_1", "onnx::MatMul_2", "d", "e");
-    bench_add(
-        &b, "/layers.0/n_1/Mul: f = Mul(e,decoder.layers.0.n.weight)\n/layers.0_1/Add: g = Add(f,d)\nout g");
+    bench_add(&b, "/layers.0/n_1/Mul: f = Mul(e,decoder.layers.0.n.weight)\n"
+                  "/layers.0_1/Add: g = Add(f,d)\n"
+                  "out g");
     bench_blocks(&b, "decoder.layers.*,encoder.layers.*");
     assert_planned(&b);
     assert_text(bench_columns(&b, "nb"),
@@ -571,31 +576,43 @@ Test(block, neighbours)
 /* Old exports have numbers for names: the parameters' names place the products. */
 Test(block, by_parameters_alone)
 {
-    bench_add(&b, "in x f32[2,8]\nparam layers.0.a.q.weight f32[8,8]\nparam layers.0.m.up.weight "
-                  "f32[8,8]\nparam layers.1.a.q.weight f32[8,8]\n"
+    bench_add(&b, "in x f32[2,8]\n"
+                  "param layers.0.a.q.weight f32[8,8]\n"
+                  "param layers.0.m.up.weight f32[8,8]\n"
+                  "param layers.1.a.q.weight f32[8,8]\n"
                   "param layers.1.m.up.weight f32[8,8]\nparam layers.0.norm.weight f32[8]\n"
-                  "1 = Transpose(layers.0.a.q.weight)\n2 = MatMul(x,1)\n3 = MatMul(2,2)\n4 = "
-                  "Mul(3,layers.0.norm.weight)\n"
-                  "5 = Transpose(layers.0.m.up.weight)\n6 = MatMul(4,5)\n7 = "
-                  "Transpose(layers.1.a.q.weight)\n8 = MatMul(6,7)\n"
+                  "1 = Transpose(layers.0.a.q.weight)\n"
+                  "2 = MatMul(x,1)\n"
+                  "3 = MatMul(2,2)\n"
+                  "4 = Mul(3,layers.0.norm.weight)\n"
+                  "5 = Transpose(layers.0.m.up.weight)\n"
+                  "6 = MatMul(4,5)\n"
+                  "7 = Transpose(layers.1.a.q.weight)\n"
+                  "8 = MatMul(6,7)\n"
                   "9 = Transpose(layers.1.m.up.weight)\n10 = MatMul(8,9)\nout 10");
     assert_planned(&b);
     assert_text(bench_block_list(&b), "layers.0 1\nlayers.1 1\n");
-    assert_text(bench_columns(&b, "nbr"), "2 layers.0#0 odd:1\n3 layers.0#0 even:2\n6 layers.0#0 odd:3\n8 "
-                                          "layers.1#0 odd:1\n10 layers.1#0 even:2\n");
+    assert_text(bench_columns(&b, "nbr"), "2 layers.0#0 odd:1\n"
+                                          "3 layers.0#0 even:2\n"
+                                          "6 layers.0#0 odd:3\n"
+                                          "8 layers.1#0 odd:1\n"
+                                          "10 layers.1#0 even:2\n");
 }
 
 /* Folded weights and their constants stand anywhere; they neither start nor end a call. */
 Test(block, constants_anywhere)
 {
-    bench_add(&b, "in x f32[2,8]\nparam layers.0.a.q.weight f32[8,8]\nparam layers.0.m.up.weight "
-                  "f32[8,8]\nparam layers.1.a.q.weight f32[8,8]\nparam layers.1.m.up.weight f32[8,8]\n"
-                  "/layers.1/a/q/Transpose: t1 = Transpose(layers.1.a.q.weight)\n/layers.0/a/q/Transpose: t0 "
-                  "= Transpose(layers.0.a.q.weight)\n"
-                  "/layers.0/a/q/MatMul: a = MatMul(x,t0)\n/layers.1/m/up/Transpose: u1 = "
-                  "Transpose(layers.1.m.up.weight)\n"
-                  "/layers.0/m/up/Transpose: u0 = Transpose(layers.0.m.up.weight)\n/layers.0/m/up/MatMul: c "
-                  "= MatMul(a,u0)\n"
+    bench_add(&b, "in x f32[2,8]\n"
+                  "param layers.0.a.q.weight f32[8,8]\n"
+                  "param layers.0.m.up.weight f32[8,8]\n"
+                  "param layers.1.a.q.weight f32[8,8]\n"
+                  "param layers.1.m.up.weight f32[8,8]\n"
+                  "/layers.1/a/q/Transpose: t1 = Transpose(layers.1.a.q.weight)\n"
+                  "/layers.0/a/q/Transpose: t0 = Transpose(layers.0.a.q.weight)\n"
+                  "/layers.0/a/q/MatMul: a = MatMul(x,t0)\n"
+                  "/layers.1/m/up/Transpose: u1 = Transpose(layers.1.m.up.weight)\n"
+                  "/layers.0/m/up/Transpose: u0 = Transpose(layers.0.m.up.weight)\n"
+                  "/layers.0/m/up/MatMul: c = MatMul(a,u0)\n"
                   "/layers.1/a/q/MatMul: d = MatMul(c,t1)\n/layers.1/m/up/MatMul: e = MatMul(d,u1)\nout e");
     assert_blocks("layers.0 1\nlayers.1 1\n",
                   "/layers.0/a/q/MatMul layers.0#0 odd:1\n/layers.0/m/up/MatMul layers.0#0 even:2\n"
@@ -608,8 +625,9 @@ Test(block, blocks_that_take_turns)
     bench_add(&b, "in x f32[2,8]");
     folded("/a/q", "onnx::MatMul_1", "x", "a1");
     folded("/b/q", "onnx::MatMul_2", "a1", "b1");
-    bench_add(&b, "/a/q_1/MatMul: a2 = MatMul(b1,onnx::MatMul_1)\n/b/q_1/MatMul: b2 = "
-                  "MatMul(a2,onnx::MatMul_2)\nout b2");
+    bench_add(&b, "/a/q_1/MatMul: a2 = MatMul(b1,onnx::MatMul_1)\n"
+                  "/b/q_1/MatMul: b2 = MatMul(a2,onnx::MatMul_2)\n"
+                  "out b2");
     bench_blocks(&b, "a,b");
     assert_blocks(
         "a 2\nb 2\n",
@@ -625,10 +643,10 @@ Test(block, nested_experts)
     linear("/layers.0/experts.0/w1", "layers.0.moe.experts.0.w1", "g", "c");
     linear("/layers.0/experts.1/w1", "layers.0.moe.experts.1.w1", "c", "d");
     bench_add(&b, "out d");
-    assert_blocks(
-        "layers.0 1\n",
-        "/layers.0/attn/q/MatMul layers.0#0 odd:1\n/layers.0/gate/MatMul layers.0#0 even:2\n"
-        "/layers.0/experts.0/w1/MatMul layers.0#0 odd:3\n/layers.0/experts.1/w1/MatMul layers.0#0 even:4\n");
+    assert_blocks("layers.0 1\n",
+                  "/layers.0/attn/q/MatMul layers.0#0 odd:1\n/layers.0/gate/MatMul layers.0#0 even:2\n"
+                  "/layers.0/experts.0/w1/MatMul layers.0#0 odd:3\n"
+                  "/layers.0/experts.1/w1/MatMul layers.0#0 even:4\n");
 }
 
 /* Given blocks inside one another: the innermost counts. */
@@ -646,32 +664,31 @@ Test(block, given_and_nested)
 
 /* nn.Transformer as dynamo exports it: every node has the scope of the one module that was not looked into;
  * only parameters tell the layer, through a transpose or a part of a packed one, too. */
-#define PACKED(op)                                                                                           \
-    "meta:pkg.torch.onnx.name_scopes=`['', 'tr', '" op                                                       \
-    "']` meta:pkg.torch.onnx.class_hierarchy=`['M', 'torch.nn.modules.transformer.Transformer', "            \
-    "'aten.linear.default']`\n"
+static void hidden(const char *op, const char *line)
+{
+    bench_add(&b,
+              "%s meta:pkg.torch.onnx.name_scopes=`['', 'tr', '%s']` meta:pkg.torch.onnx.class_hierarchy="
+              "`['M', 'torch.nn.modules.transformer.Transformer', 'aten.linear.default']`",
+              line, op);
+}
 
 Test(block, inside_a_module_of_torch_nn)
 {
-    bench_add(&b, "in x f32[2,8]");
-    for (int i = 0; i < 2; i++)
-        bench_add(
-            &b,
-            "param tr.layers.%d.self_attn.in_proj_weight f32[24,8]\n"
-            "param tr.layers.%d.self_attn.out_proj.weight f32[8,8]\n"
-            "p%d = Transpose(tr.layers.%d.self_attn.in_proj_weight) " PACKED("linear") "in%d: q%d = "
-                                                                                       "MatMul(%s,p%d)"
-                                                                                       " " PACKED("linear") "s%d = Relu(q%d) " PACKED(
-                                                                                           "relu") "k%d = "
-                                                                                                   "Transpose"
-                                                                                                   "(tr."
-                                                                                                   "layers.%"
-                                                                                                   "d.self_"
-                                                                                                   "attn.out_"
-                                                                                                   "proj."
-                                                                                                   "weight)"
-                                                                                                   " " PACKED("linear_1") "out%d: y%d = MatMul(s%d,k%d) " PACKED("linear_1"),
-            i, i, i, i, i, i, i ? "y0" : "x", i, i, i, i, i, i, i, i, i);
+    bench_add(&b, "in x f32[2,8]\n"
+                  "param tr.layers.0.self_attn.in_proj_weight f32[24,8]\n"
+                  "param tr.layers.0.self_attn.out_proj.weight f32[8,8]\n"
+                  "param tr.layers.1.self_attn.in_proj_weight f32[24,8]\n"
+                  "param tr.layers.1.self_attn.out_proj.weight f32[8,8]");
+    hidden("linear", "p0 = Transpose(tr.layers.0.self_attn.in_proj_weight)");
+    hidden("linear", "in0: q0 = MatMul(x,p0)");
+    hidden("relu", "r0 = Relu(q0)");
+    hidden("linear_1", "o0 = Transpose(tr.layers.0.self_attn.out_proj.weight)");
+    hidden("linear_1", "out0: y0 = MatMul(r0,o0)");
+    hidden("linear_2", "p1 = Transpose(tr.layers.1.self_attn.in_proj_weight)");
+    hidden("linear_2", "in1: q1 = MatMul(y0,p1)");
+    hidden("relu_1", "r1 = Relu(q1)");
+    hidden("linear_3", "o1 = Transpose(tr.layers.1.self_attn.out_proj.weight)");
+    hidden("linear_3", "out1: y1 = MatMul(r1,o1)");
     bench_add(&b, "out y1");
     assert_blocks("tr.layers.0 1\ntr.layers.1 1\n", "in0 tr.layers.0#0 odd:1\nout0 tr.layers.0#0 even:2\n"
                                                     "in1 tr.layers.1#0 odd:1\nout1 tr.layers.1#0 even:2\n");

@@ -38,31 +38,37 @@ TestSuite(linear, .init = setup, .fini = teardown);
 
 Test(linear, unfolded)
 {
-    bench_add(
-        &b, "in x f32[2,8]\nparam layers.0.wq.weight f32[4,8]\nt = Transpose(layers.0.wq.weight) perm=[1,0]\n"
-            "A: y = MatMul(x,t)\nout y");
+    bench_add(&b, "in x f32[2,8]\n"
+                  "param layers.0.wq.weight f32[4,8]\n"
+                  "t = Transpose(layers.0.wq.weight) perm=[1,0]\n"
+                  "A: y = MatMul(x,t)\nout y");
     assert_names("A layers.0.wq param\n");
     assert_text(bench_linears(&b), "layers.0.wq layers.0.wq.weight 8 4 whole param\n");
 }
 
 Test(linear, gemm)
 {
-    bench_add(&b, "in x f32[2,8]\nparam fc.weight f32[4,8]\nparam fc.bias f32[4]\nA: y = "
-                  "Gemm(x,fc.weight,fc.bias) transB=1\nout y");
+    bench_add(&b, "in x f32[2,8]\n"
+                  "param fc.weight f32[4,8]\n"
+                  "param fc.bias f32[4]\n"
+                  "A: y = Gemm(x,fc.weight,fc.bias) transB=1\n"
+                  "out y");
     assert_linears("fc fc.weight 8 4 whole param\n");
 }
 
 /* Through Cast, Identity, DequantizeLinear, Reshape and back. */
 Test(linear, chains)
 {
-    bench_add(&b,
-              "in x f32[2,8]\nparam a.weight f32[4,8]\nparam b.weight i8[4,8]\nparam s f32[]\nparam c.weight "
-              "f32[4,8]\n"
-              "param sh i64[2]{4,8}\n"
-              "a1 = Cast(a.weight) to=10\na2 = Transpose(a1)\nA: a3 = MatMul(x,a2)\n"
-              "b1 = DequantizeLinear(b.weight,s)\nb2 = Transpose(b1)\nB: b3 = MatMul(x,b2)\n"
-              "c1 = Reshape(c.weight,sh)\nc2 = Identity(c1)\nc3 = Transpose(c2)\nC: c4 = MatMul(x,c3)\n"
-              "out a3\nout b3\nout c4");
+    bench_add(&b, "in x f32[2,8]\n"
+                  "param a.weight f32[4,8]\n"
+                  "param b.weight i8[4,8]\n"
+                  "param s f32[]\n"
+                  "param c.weight f32[4,8]\n"
+                  "param sh i64[2]{4,8}\n"
+                  "a1 = Cast(a.weight) to=10\na2 = Transpose(a1)\nA: a3 = MatMul(x,a2)\n"
+                  "b1 = DequantizeLinear(b.weight,s)\nb2 = Transpose(b1)\nB: b3 = MatMul(x,b2)\n"
+                  "c1 = Reshape(c.weight,sh)\nc2 = Identity(c1)\nc3 = Transpose(c2)\nC: c4 = MatMul(x,c3)\n"
+                  "out a3\nout b3\nout c4");
     assert_names("A a param\nB b param\nC c param\n");
     assert_text(bench_linears(&b),
                 "a a.weight 8 4 whole param\nb b.weight 8 4 whole param\nc c.weight 8 4 whole param\n");
@@ -72,8 +78,11 @@ Test(linear, chains)
 Test(linear, inputs_and_arguments)
 {
     bench_add(&b, "in x f32[2,8]\nin layers.0.wq.weight f32[4,8]\nparam layers.0.wk.weight f32[4,8]\n"
-                  "t = Transpose(layers.0.wq.weight)\nA: y = MatMul(x,t)\nz = "
-                  "local::Linear(x,layers.0.wk.weight)\nout y\nout z\n"
+                  "t = Transpose(layers.0.wq.weight)\n"
+                  "A: y = MatMul(x,t)\n"
+                  "z = local::Linear(x,layers.0.wk.weight)\n"
+                  "out y\n"
+                  "out z\n"
                   "function local::Linear(p,w) -> (r)\nt = Transpose(w)\nF: r = MatMul(p,t)\nend");
     assert_linears(
         "layers.0.wq layers.0.wq.weight 8 4 whole param\nlayers.0.wk layers.0.wk.weight 8 4 whole param\n");
@@ -83,8 +92,13 @@ Test(linear, weights_inside_bodies)
 {
     bench_add(&b, "in x f32[2,8]\nin k bool[]\nparam fc.weight f32[4,8]\ny = If(k)\n"
                   "body then_branch\nt = Transpose(fc.weight)\nA: a = MatMul(x,t)\nout a\nend\n"
-                  "body else_branch\nparam gc.weight f32[4,8]\nu = Transpose(gc.weight)\nB: c = "
-                  "MatMul(x,u)\nout c\nend\nout y");
+                  "body else_branch\n"
+                  "param gc.weight f32[4,8]\n"
+                  "u = Transpose(gc.weight)\n"
+                  "B: c = MatMul(x,u)\n"
+                  "out c\n"
+                  "end\n"
+                  "out y");
     assert_planned(&b);
     assert_text(bench_columns(&b, "fe"), "fc param\ngc param\n");
 }
@@ -103,12 +117,13 @@ Test(linear, stored_transposed)
 /* TensorFlow keeps kernels as they are multiplied. */
 Test(linear, tensorflow)
 {
-    bench_add(&b, "in x f32[2,8]\nparam model/dense/MatMul/ReadVariableOp:0 f32[8,4]\nparam "
-                  "model/dense/BiasAdd/ReadVariableOp:0 f32[4]\n"
+    bench_add(&b, "in x f32[2,8]\n"
+                  "param model/dense/MatMul/ReadVariableOp:0 f32[8,4]\n"
+                  "param model/dense/BiasAdd/ReadVariableOp:0 f32[4]\n"
                   "model/dense/MatMul: a = MatMul(x,model/dense/MatMul/ReadVariableOp:0)\n"
                   "model/dense/BiasAdd: c = Add(a,model/dense/BiasAdd/ReadVariableOp:0)\n"
-                  "param bert/pooler/dense/kernel:0 f32[4,4]\nbert/pooler/dense/MatMul: d = "
-                  "MatMul(c,bert/pooler/dense/kernel:0)\n"
+                  "param bert/pooler/dense/kernel:0 f32[4,4]\n"
+                  "bert/pooler/dense/MatMul: d = MatMul(c,bert/pooler/dense/kernel:0)\n"
                   "out d");
     assert_linears("model.dense model/dense/MatMul/ReadVariableOp:0 8 4 whole param\n"
                    "bert.pooler.dense bert/pooler/dense/kernel:0 4 4 whole param\n");
@@ -118,11 +133,11 @@ Test(linear, tensorflow)
 
 Test(linear, metadata)
 {
-    bench_add(&b, "in x f32[2,8]\nparam val_3 f32[8,4]\nA: y = MatMul(x,val_3) " NS(
-                      "['', 'layers.0', "
-                      "'layers.0.router.gate', "
-                      "'linear']") " " CH("['M', 'B', 'torch.nn.modules.linear.Linear', "
-                                          "'aten.linear.default']") "\nout y");
+    bench_add(&b, "in x f32[2,8]\n"
+                  "param val_3 f32[8,4]");
+    bench_add(&b, "A: y = MatMul(x,val_3) %s %s", NS("['', 'layers.0', 'layers.0.router.gate', 'linear']"),
+              CH("['M', 'B', 'torch.nn.modules.linear.Linear', 'aten.linear.default']"));
+    bench_add(&b, "out y");
     assert_names("A layers.0.router.gate metadata\n");
     assert_text(bench_linears(&b), "layers.0.router.gate val_3 8 4 whole metadata\n");
 }
@@ -130,36 +145,14 @@ Test(linear, metadata)
 /* A module of another class is no Linear, whatever it multiplies; a subclass is one. */
 Test(linear, metadata_classes)
 {
-    bench_add(
-        &b,
-        "in x f32[2,8]\nparam v f32[8,8]\n"
-        "A: a = MatMul(x,v) " NS("['', 'conv1d', 'addmm']") " " CH(
-            "['M', 'transformers.pytorch_utils.Conv1D', "
-            "'aten.addmm.default']") "\n"
-                                     "B: c = MatMul(a,v) " NS(
-                                         "['', 'wn', "
-                                         "'linear']") " " CH("['M', "
-                                                             "'torch.nn.utils.parametrize."
-                                                             "ParametrizedLinear', "
-                                                             "'aten.linear.default']") "\n"
-                                                                                       "C: d = "
-                                                                                       "MatMul("
-                                                                                       "c,v)"
-                                                                                       " " NS(
-                                                                                           "['', "
-                                                                                           "'matmul'"
-                                                                                           "]") " " CH("['"
-                                                                                                       "M',"
-                                                                                                       " '"
-                                                                                                       "ate"
-                                                                                                       "n."
-                                                                                                       "mat"
-                                                                                                       "mul"
-                                                                                                       ".de"
-                                                                                                       "fau"
-                                                                                                       "lt'"
-                                                                                                       "]") "\nout "
-                                                                                                            "d");
+    bench_add(&b, "in x f32[2,8]\n"
+                  "param v f32[8,8]");
+    bench_add(&b, "A: a = MatMul(x,v) %s %s", NS("['', 'conv1d', 'addmm']"),
+              CH("['M', 'transformers.pytorch_utils.Conv1D', 'aten.addmm.default']"));
+    bench_add(&b, "B: c = MatMul(a,v) %s %s", NS("['', 'wn', 'linear']"),
+              CH("['M', 'torch.nn.utils.parametrize.ParametrizedLinear', 'aten.linear.default']"));
+    bench_add(&b, "C: d = MatMul(c,v) %s %s", NS("['', 'matmul']"), CH("['M', 'aten.matmul.default']"));
+    bench_add(&b, "out d");
     assert_planned(&b);
     assert_text(bench_columns(&b, "nfe"), "A conv1d metadata\nB wn metadata\nC - -\n");
     assert_text(bench_linears(&b), "wn v 8 8 whole metadata\n");
@@ -168,11 +161,12 @@ Test(linear, metadata_classes)
 /* The scope of a parameter used by its parent: out_proj's weight in attention. */
 Test(linear, weight_used_by_the_parent)
 {
-    bench_add(
-        &b, "in x f32[2,8]\nparam layers.0.attn.out_proj.weight f32[8,8]\nt = "
-            "Transpose(layers.0.attn.out_proj.weight)\n"
-            "A: y = MatMul(x,t) " NS("['', 'layers.0.attn', 'linear']") " " CH(
-                "['M', 'torch.nn.modules.activation.MultiheadAttention', 'aten.linear.default']") "\nout y");
+    bench_add(&b, "in x f32[2,8]\n"
+                  "param layers.0.attn.out_proj.weight f32[8,8]\n"
+                  "t = Transpose(layers.0.attn.out_proj.weight)");
+    bench_add(&b, "A: y = MatMul(x,t) %s %s", NS("['', 'layers.0.attn', 'linear']"),
+              CH("['M', 'torch.nn.modules.activation.MultiheadAttention', 'aten.linear.default']"));
+    bench_add(&b, "out y");
     assert_names("A layers.0.attn.out_proj param\n");
     assert_text(bench_linears(&b), "layers.0.attn.out_proj layers.0.attn.out_proj.weight 8 8 whole param\n");
     assert_silent(&b, DIAG_WARNING, "another module");
@@ -183,8 +177,9 @@ Test(linear, weight_used_by_the_parent)
 Test(linear, folded)
 {
     bench_add(&b, "in x f32[2,8]\nparam onnx::MatMul_11 f32[8,4]\nparam layers.0.wq.bias f32[4]\n"
-                  "/layers.0/wq/MatMul: a = MatMul(x,onnx::MatMul_11)\n/layers.0/wq/Add: c = "
-                  "Add(layers.0.wq.bias,a)\nout c");
+                  "/layers.0/wq/MatMul: a = MatMul(x,onnx::MatMul_11)\n"
+                  "/layers.0/wq/Add: c = Add(layers.0.wq.bias,a)\n"
+                  "out c");
     assert_names("/layers.0/wq/MatMul layers.0.wq scope\n");
     assert_text(bench_linears(&b), "layers.0.wq onnx::MatMul_11 8 4 whole scope\n");
 }
@@ -204,8 +199,10 @@ Test(linear, what_a_scope_can_tell)
 /* A constant in a node is a weight too. */
 Test(linear, constants)
 {
-    bench_add(
-        &b, "in x f32[2,8]\n/fc/Constant: k = Constant() value=f32[8,4]\n/fc/MatMul: y = MatMul(x,k)\nout y");
+    bench_add(&b, "in x f32[2,8]\n"
+                  "/fc/Constant: k = Constant() value=f32[8,4]\n"
+                  "/fc/MatMul: y = MatMul(x,k)\n"
+                  "out y");
     assert_names("/fc/MatMul fc scope\n");
     assert_text(bench_linears(&b), "fc k 8 4 whole scope\n");
 }
@@ -223,8 +220,9 @@ Test(linear, called_again)
 Test(linear, another_module_of_that_scope)
 {
     bench_add(&b, "in x f32[2,8]\nparam onnx::MatMul_1 f32[8,2]\nparam onnx::MatMul_2 f32[2,8]\n"
-                  "/q/default/MatMul: a = MatMul(x,onnx::MatMul_1)\n/q/default_1/MatMul: c = "
-                  "MatMul(a,onnx::MatMul_2)\nout c");
+                  "/q/default/MatMul: a = MatMul(x,onnx::MatMul_1)\n"
+                  "/q/default_1/MatMul: c = MatMul(a,onnx::MatMul_2)\n"
+                  "out c");
     assert_planned(&b);
     assert_text(bench_columns(&b, "f"), "q.default\nq.default_1\n");
     assert_text(bench_linears(&b),
@@ -235,8 +233,11 @@ Test(linear, another_module_of_that_scope)
 
 Test(linear, bias)
 {
-    bench_add(&b, "in x f32[2,8]\nparam 12 f32[8,4]\nparam fc.bias f32[4]\nMatMul_3: a = "
-                  "MatMul(x,12)\nAdd_4: c = Add(a,fc.bias)\n"
+    bench_add(&b, "in x f32[2,8]\n"
+                  "param 12 f32[8,4]\n"
+                  "param fc.bias f32[4]\n"
+                  "MatMul_3: a = MatMul(x,12)\n"
+                  "Add_4: c = Add(a,fc.bias)\n"
                   "out c");
     assert_names("MatMul_3 fc bias\n");
     assert_text(bench_linears(&b), "fc 12 8 4 whole bias\n");
@@ -245,10 +246,15 @@ Test(linear, bias)
 /* ... also where a tool fused it into another op. */
 Test(linear, fused_bias)
 {
-    bench_add(&b, "opset - 17\nopset com.microsoft 1\nin x f32[2,8]\nparam val_16 f32[8,8]\nparam "
-                  "attn.out_proj.bias f32[8]\nparam g f32[8]\n"
-                  "node_MatMul_36: a = MatMul(x,val_16)\nc = "
-                  "com.microsoft::SkipLayerNormalization(a,x,g,g,attn.out_proj.bias)\nout c");
+    bench_add(&b, "opset - 17\n"
+                  "opset com.microsoft 1\n"
+                  "in x f32[2,8]\n"
+                  "param val_16 f32[8,8]\n"
+                  "param attn.out_proj.bias f32[8]\n"
+                  "param g f32[8]\n"
+                  "node_MatMul_36: a = MatMul(x,val_16)\n"
+                  "c = com.microsoft::SkipLayerNormalization(a,x,g,g,attn.out_proj.bias)\n"
+                  "out c");
     assert_names("node_MatMul_36 attn.out_proj bias\n");
     assert_text(bench_linears(&b), "attn.out_proj val_16 8 8 whole bias\n");
 }
@@ -273,9 +279,11 @@ Test(linear, nothing_known)
 /* A tied weight carries one of its modules' names; the node tells which ran. Both are Linears. */
 Test(linear, tied_weights)
 {
-    bench_add(
-        &b, "in x f32[2,8]\nparam up.weight f32[8,8]\nt = Transpose(up.weight)\n/up/MatMul: a = MatMul(x,t)\n"
-            "/down/MatMul: c = MatMul(a,t)\nout c");
+    bench_add(&b, "in x f32[2,8]\n"
+                  "param up.weight f32[8,8]\n"
+                  "t = Transpose(up.weight)\n"
+                  "/up/MatMul: a = MatMul(x,t)\n"
+                  "/down/MatMul: c = MatMul(a,t)\nout c");
     assert_planned(&b);
     assert_text(bench_columns(&b, "nfe"), "/up/MatMul up param\n/down/MatMul up param\n");
     assert_says(
@@ -290,8 +298,11 @@ Test(linear, merged_by_value)
     bench_add(
         &b,
         "in x f32[2,8]\nparam layers.0.b.weight f32[8,8]\nlayers.1.b.weight = Identity(layers.0.b.weight)\n"
-        "t = Transpose(layers.0.b.weight)\nA: a = MatMul(x,t)\nu = Transpose(layers.1.b.weight)\nB: c = "
-        "MatMul(a,u)\nout c");
+        "t = Transpose(layers.0.b.weight)\n"
+        "A: a = MatMul(x,t)\n"
+        "u = Transpose(layers.1.b.weight)\n"
+        "B: c = MatMul(a,u)\n"
+        "out c");
     assert_names("A layers.0.b param\nB layers.1.b param\n");
     assert_text(
         bench_linears(&b),
@@ -343,8 +354,11 @@ Test(linear, other_parameters)
 /* A weight that an attention op multiplies by as it is: no Linear that is never called. */
 Test(linear, weights_inside_attention_ops)
 {
-    bench_add(&b, "opset - 17\nopset com.microsoft 1\nin x f32[2,3,8]\nparam h.0.c_attn.weight "
-                  "f32[8,24]\nparam h.0.c_attn.bias f32[24]\n"
+    bench_add(&b, "opset - 17\n"
+                  "opset com.microsoft 1\n"
+                  "in x f32[2,3,8]\n"
+                  "param h.0.c_attn.weight f32[8,24]\n"
+                  "param h.0.c_attn.bias f32[24]\n"
                   "y = com.microsoft::Attention(x,h.0.c_attn.weight,h.0.c_attn.bias)\nout y");
     assert_linears("");
 }
@@ -352,16 +366,25 @@ Test(linear, weights_inside_attention_ops)
 /* A position table that is added, not looked up: no Linear, whatever its shape. */
 Test(linear, added_tables)
 {
-    bench_add(&b,
-              "in x f32[2,16,8]\nparam pos.weight f32[16,8]\nparam cut.weight f32[32,8]\nparam z i64[1]{0}\n"
-              "param n i64[1]{16}\ny = Add(x,pos.weight)\ns = Slice(cut.weight,z,n,z)\nv = Add(y,s)\nout v");
+    bench_add(&b, "in x f32[2,16,8]\n"
+                  "param pos.weight f32[16,8]\n"
+                  "param cut.weight f32[32,8]\n"
+                  "param z i64[1]{0}\n"
+                  "param n i64[1]{16}\n"
+                  "y = Add(x,pos.weight)\n"
+                  "s = Slice(cut.weight,z,n,z)\n"
+                  "v = Add(y,s)\n"
+                  "out v");
     assert_linears("");
 }
 
 /* A weight that something is added to before it multiplies is a weight still. */
 Test(linear, merged_weights)
 {
-    bench_add(&b, "in x f32[2,8]\nparam fc.weight f32[4,8]\nparam delta f32[4,8]\nw = Add(fc.weight,delta)\n"
+    bench_add(&b, "in x f32[2,8]\n"
+                  "param fc.weight f32[4,8]\n"
+                  "param delta f32[4,8]\n"
+                  "w = Add(fc.weight,delta)\n"
                   "t = Transpose(w)\nA: y = MatMul(x,t)\nout y");
     assert_linears("fc fc.weight 8 4 whole param\n");
 }
@@ -369,8 +392,10 @@ Test(linear, merged_weights)
 /* Several weights as one: q, k and v are Linears. */
 Test(linear, joined_weights)
 {
-    bench_add(&b, "in x f32[2,8]\nparam q.weight f32[8,8]\nparam k.weight f32[8,8]\nw = "
-                  "Concat(q.weight,k.weight) axis=0\n"
+    bench_add(&b, "in x f32[2,8]\n"
+                  "param q.weight f32[8,8]\n"
+                  "param k.weight f32[8,8]\n"
+                  "w = Concat(q.weight,k.weight) axis=0\n"
                   "t = Transpose(w)\nA: y = MatMul(x,t)\nout y");
     assert_linears("q q.weight 8 8 whole param\nk k.weight 8 8 whole param\n");
 }
@@ -378,9 +403,10 @@ Test(linear, joined_weights)
 /* The parent's code multiplies by a bare parameter: it is the parent's, and the parent is no Linear. */
 Test(linear, bare_parameters)
 {
-    bench_add(
-        &b,
-        "in x f32[2,8]\nparam layers.0.proj f32[8,8]\n/layers.0/MatMul: y = MatMul(x,layers.0.proj)\nout y");
+    bench_add(&b, "in x f32[2,8]\n"
+                  "param layers.0.proj f32[8,8]\n"
+                  "/layers.0/MatMul: y = MatMul(x,layers.0.proj)\n"
+                  "out y");
     assert_planned(&b);
     assert_text(bench_columns(&b, "nfe"), "/layers.0/MatMul layers.0 scope\n");
     assert_text(bench_linears(&b), "");
@@ -405,9 +431,11 @@ Test(linear, weight_used_by_hand)
 /* Never called, but there: it forces its shape. */
 Test(linear, unused)
 {
-    bench_add(
-        &b, "in x f32[2,8]\nparam spare.weight f32[4,8]\nparam fc.weight f32[4,8]\nt = Transpose(fc.weight)\n"
-            "A: y = MatMul(x,t)\nout y");
+    bench_add(&b, "in x f32[2,8]\n"
+                  "param spare.weight f32[4,8]\n"
+                  "param fc.weight f32[4,8]\n"
+                  "t = Transpose(fc.weight)\n"
+                  "A: y = MatMul(x,t)\nout y");
     bench_fqns(&b, "spare");
     assert_planned(&b);
     assert_text(bench_columns(&b, "nr"), "A forced:8x4:spare\n");
@@ -417,12 +445,15 @@ Test(linear, unused)
 /* weight_norm: the weight is computed of two parameters of one module. */
 Test(linear, weight_norm)
 {
-    bench_add(&b,
-              "in x f32[2,8]\nparam wn.parametrizations.weight.original0 f32[4,1]\nparam "
-              "wn.parametrizations.weight.original1 f32[4,8]\n"
-              "n = ReduceL2(wn.parametrizations.weight.original1) axes=[1]\nd = "
-              "Div(wn.parametrizations.weight.original1,n)\n"
-              "w = Mul(d,wn.parametrizations.weight.original0)\nt = Transpose(w)\nA: y = MatMul(x,t)\nout y");
+    bench_add(&b, "in x f32[2,8]\n"
+                  "param wn.parametrizations.weight.original0 f32[4,1]\n"
+                  "param wn.parametrizations.weight.original1 f32[4,8]\n"
+                  "n = ReduceL2(wn.parametrizations.weight.original1) axes=[1]\n"
+                  "d = Div(wn.parametrizations.weight.original1,n)\n"
+                  "w = Mul(d,wn.parametrizations.weight.original0)\n"
+                  "t = Transpose(w)\n"
+                  "A: y = MatMul(x,t)\n"
+                  "out y");
     assert_names("A wn param\n");
     assert_text(bench_linears(&b), "wn - 8 4 whole param\n");
 }
@@ -430,18 +461,25 @@ Test(linear, weight_norm)
 /* The older form, weight_g and weight_v. */
 Test(linear, old_weight_norm)
 {
-    bench_add(&b,
-              "in x f32[2,8]\nparam wn.weight_g f32[4,1]\nparam wn.weight_v f32[4,8]\nn = "
-              "ReduceL2(wn.weight_v) axes=[1]\n"
-              "d = Div(wn.weight_v,n)\nw = Mul(d,wn.weight_g)\nt = Transpose(w)\nA: y = MatMul(x,t)\nout y");
+    bench_add(&b, "in x f32[2,8]\n"
+                  "param wn.weight_g f32[4,1]\n"
+                  "param wn.weight_v f32[4,8]\n"
+                  "n = ReduceL2(wn.weight_v) axes=[1]\n"
+                  "d = Div(wn.weight_v,n)\n"
+                  "w = Mul(d,wn.weight_g)\n"
+                  "t = Transpose(w)\n"
+                  "A: y = MatMul(x,t)\n"
+                  "out y");
     assert_linears("wn - 8 4 whole param\n");
 }
 
 /* Two modules' parameters, or an activation: no reparametrisation. */
 Test(linear, no_reparametrisation)
 {
-    bench_add(&b, "in x f32[8,8]\nparam a.weight_v f32[8,8]\nparam b.weight_v f32[8,8]\ns = "
-                  "Mul(a.weight_v,b.weight_v)\n"
+    bench_add(&b, "in x f32[8,8]\n"
+                  "param a.weight_v f32[8,8]\n"
+                  "param b.weight_v f32[8,8]\n"
+                  "s = Mul(a.weight_v,b.weight_v)\n"
                   "A: y = MatMul(x,s)\nq = Mul(x,a.weight_v)\nB: z = MatMul(y,q)\nout z");
     assert_names("A - -\nB - -\n");
     assert_text(bench_linears(&b), "");
@@ -450,15 +488,18 @@ Test(linear, no_reparametrisation)
 /* LoRA: base layer, A and B are Linears of their own. */
 Test(linear, lora)
 {
-    bench_add(
-        &b,
-        "in x f32[2,8]\nparam q.base_layer.weight f32[8,8]\nparam q.lora_A.default.weight f32[2,8]\nparam "
-        "q.lora_B.default.weight f32[8,2]\n"
-        "t = Transpose(q.base_layer.weight)\n/q/base_layer/MatMul: y = MatMul(x,t)\n"
-        "u = Transpose(q.lora_A.default.weight)\n/q/default/MatMul: a = MatMul(x,u)\n"
-        "v = Transpose(q.lora_B.default.weight)\n/q/default_1/MatMul: c = MatMul(a,v)\nz = Add(y,c)\nout z");
-    assert_linears("q.base_layer q.base_layer.weight 8 8 whole param\nq.lora_A.default "
-                   "q.lora_A.default.weight 8 2 whole param\n"
+    bench_add(&b, "in x f32[2,8]\n"
+                  "param q.base_layer.weight f32[8,8]\n"
+                  "param q.lora_A.default.weight f32[2,8]\n"
+                  "param q.lora_B.default.weight f32[8,2]\n"
+                  "t = Transpose(q.base_layer.weight)\n/q/base_layer/MatMul: y = MatMul(x,t)\n"
+                  "u = Transpose(q.lora_A.default.weight)\n/q/default/MatMul: a = MatMul(x,u)\n"
+                  "v = Transpose(q.lora_B.default.weight)\n"
+                  "/q/default_1/MatMul: c = MatMul(a,v)\n"
+                  "z = Add(y,c)\n"
+                  "out z");
+    assert_linears("q.base_layer q.base_layer.weight 8 8 whole param\n"
+                   "q.lora_A.default q.lora_A.default.weight 8 2 whole param\n"
                    "q.lora_B.default q.lora_B.default.weight 2 8 whole param\n");
     assert_silent(&b, DIAG_WARNING, "another module");
 }
@@ -466,9 +507,12 @@ Test(linear, lora)
 /* Part of a weight: the packed in_proj of attention is no Linear of its own. */
 Test(linear, packed_projection)
 {
-    bench_add(&b, "in x f32[2,8]\nparam attn.in_proj_weight f32[24,8]\nparam attn.out_proj.weight f32[8,8]\n"
-                  "t = Transpose(attn.in_proj_weight)\n/attn/MatMul: y = MatMul(x,t)\nu = "
-                  "Transpose(attn.out_proj.weight)\n"
+    bench_add(&b, "in x f32[2,8]\n"
+                  "param attn.in_proj_weight f32[24,8]\n"
+                  "param attn.out_proj.weight f32[8,8]\n"
+                  "t = Transpose(attn.in_proj_weight)\n"
+                  "/attn/MatMul: y = MatMul(x,t)\n"
+                  "u = Transpose(attn.out_proj.weight)\n"
                   "/attn/MatMul_1: z = MatMul(x,u)\nout y\nout z");
     assert_planned(&b);
     assert_text(bench_columns(&b, "nfe"), "/attn/MatMul attn scope\n/attn/MatMul_1 attn.out_proj param\n");
@@ -492,10 +536,11 @@ Test(linear, wrappers)
 /* The evidence of all rows is counted. */
 Test(linear, evidence_is_counted)
 {
-    bench_add(&b,
-              "in x f32[2,8]\nparam a.weight f32[8,8]\nparam onnx::MatMul_1 f32[8,8]\nparam 3 f32[8,8]\n"
-              "t = Transpose(a.weight)\n/a/MatMul: y = MatMul(x,t)\n/b/MatMul: z = MatMul(y,onnx::MatMul_1)\n"
-              "MatMul_5: v = MatMul(z,3)\nout v");
+    bench_add(&b, "in x f32[2,8]\nparam a.weight f32[8,8]\nparam onnx::MatMul_1 f32[8,8]\nparam 3 f32[8,8]\n"
+                  "t = Transpose(a.weight)\n"
+                  "/a/MatMul: y = MatMul(x,t)\n"
+                  "/b/MatMul: z = MatMul(y,onnx::MatMul_1)\n"
+                  "MatMul_5: v = MatMul(z,3)\nout v");
     assert_planned(&b);
     cr_assert_eq(b.p.n_evidence[EV_PARAM], 1);
     cr_assert_eq(b.p.n_evidence[EV_SCOPE], 1);

@@ -294,13 +294,16 @@ Test(mm, what_is_no_bias)
 Test(mm, bias_by_metadata)
 {
 #define SCOPES(m, op) "meta:pkg.torch.onnx.name_scopes=`['', '" m "', '" op "']`"
-    bench_add(&b,
-              "in x f32[2,5,8]\nparam l.weight f32[8,8]\nparam l.bias f32[8]\nparam p f32[8]\n"
-              "t = Transpose(l.weight)\nA: a = MatMul(x,t) " SCOPES(
-                  "l", "linear") "\n"
-                                 "c = Add(a,l.bias) " SCOPES("l", "linear") "\nB: d = MatMul(c,t) " SCOPES(
-                                     "l", "linear_1") "\n"
-                                                      "e = Add(d,p) " SCOPES("l", "add") "\nout e");
+    bench_add(&b, "in x f32[2,5,8]\n"
+                  "param l.weight f32[8,8]\n"
+                  "param l.bias f32[8]\n"
+                  "param p f32[8]\n"
+                  "t = Transpose(l.weight)");
+    bench_add(&b, "A: a = MatMul(x,t) %s", SCOPES("l", "linear"));
+    bench_add(&b, "c = Add(a,l.bias) %s", SCOPES("l", "linear"));
+    bench_add(&b, "B: d = MatMul(c,t) %s", SCOPES("l", "linear_1"));
+    bench_add(&b, "e = Add(d,p) %s", SCOPES("l", "add"));
+    bench_add(&b, "out e");
     assert_rows(MM_TORCH, "A 8x8 addmm\nB 8x8 odd:1\n");
 }
 

@@ -298,13 +298,14 @@ Test(pt2_read, tied_parameters_are_one_value)
 {
     struct opened o;
     open_text(
-        &o, PROGRAM(GRAPH(TENSOR("p_a") ", " TENSOR("p_b"), TENSOR("y"),
-                          NODE("torch.ops.aten.add.Tensor",
-                               ARG("self", TENSOR("p_a")) ", " ARG("other", TENSOR("p_b")), TENSOR("y"), ""),
-                          ""),
-                    "{\"parameter\": {\"arg\": {\"name\": \"p_a\"}, \"parameter_name\": \"b.w\"}}, "
-                    "{\"parameter\": {\"arg\": {\"name\": \"p_b\"}, \"parameter_name\": \"b.w\"}}",
-                    "", ""));
+        &o,
+        PROGRAM(
+            GRAPH(TENSOR("p_a") ", " TENSOR("p_b"), TENSOR("y"),
+                  NODE("torch.ops.aten.add.Tensor",
+                       ARG("self", TENSOR("p_a")) ", " ARG("other", TENSOR("p_b")), TENSOR("y"), ""),
+                  ""),
+            "{\"parameter\": {\"arg\": {\"name\": \"p_a\"}, \"parameter_name\": \"b.w\"}}, {\"parameter\": {\"arg\": {\"name\": \"p_b\"}, \"parameter_name\": \"b.w\"}}",
+            "", ""));
     cr_assert_eq(o.rc, 0, "%s", first_error(&o.d));
     cr_expect_eq(o.m.n_params, 1);
     cr_expect_eq(ir_node_input(&o.m, node(&o, 0), 0), ir_node_input(&o.m, node(&o, 0), 1));
@@ -317,12 +318,10 @@ Test(pt2_read, buffers_and_constants)
     struct opened o;
     open_text(
         &o,
-        PROGRAM(GRAPH(TENSOR("b_a") ", " TENSOR("c_b") ", {\"as_int\": 3}, {\"as_none\": true}", "", "", ""),
-                "{\"buffer\": {\"arg\": {\"name\": \"b_a\"}, \"buffer_name\": \"m.mask\", \"persistent\": "
-                "true}}, "
-                "{\"tensor_constant\": {\"arg\": {\"name\": \"c_b\"}, \"tensor_constant_name\": \"k\"}}, "
-                "{\"custom_obj\": {\"arg\": {}}}, {\"token\": {}}",
-                "", ""));
+        PROGRAM(
+            GRAPH(TENSOR("b_a") ", " TENSOR("c_b") ", {\"as_int\": 3}, {\"as_none\": true}", "", "", ""),
+            "{\"buffer\": {\"arg\": {\"name\": \"b_a\"}, \"buffer_name\": \"m.mask\", \"persistent\": true}}, {\"tensor_constant\": {\"arg\": {\"name\": \"c_b\"}, \"tensor_constant_name\": \"k\"}}, {\"custom_obj\": {\"arg\": {}}}, {\"token\": {}}",
+            "", ""));
     cr_assert_eq(o.rc, 0, "%s", first_error(&o.d));
     cr_assert_eq(o.m.n_params, 2);
     cr_expect(o.m.params[0].buffer && value_is(&o, o.m.params[0].value, "m.mask"));
@@ -422,10 +421,10 @@ static struct pb archive_of(const char *name, const char *text)
 
 Test(pt2_read, other_archives_are_named)
 {
-    refuse(archive_of("model/code/__torch__.py", "x"),
-           "a TorchScript archive, not torch.export's: export the model with torch.export.export and "
-           "torch.export.save",
-           NULL);
+    refuse(
+        archive_of("model/code/__torch__.py", "x"),
+        "a TorchScript archive, not torch.export's: export the model with torch.export.export and torch.export.save",
+        NULL);
     refuse(archive_of("archive/data.pkl", "x"), "weights written by torch.save: they hold no graph", NULL);
     refuse(archive_of("a.npy", "x"), "a NumPy archive: it holds no graph", NULL);
     refuse(archive_of("m/data/aotinductor/model/x.so", "x"),
@@ -453,7 +452,8 @@ Test(pt2_read, a_method_of_compression_that_is_not_known)
     zip_add_how(&z, "serialized_exported_program.json", SMALL, strlen(SMALL),
                 (struct zip_how){.method = 93, .unpacked = 2 * strlen(SMALL), .unpacked_crc = 1});
     refuse(zip_done(&z, false),
-           "member \"serialized_exported_program.json\": is compressed in a way that is not understood", "zip");
+           "member \"serialized_exported_program.json\": is compressed in a way that is not understood",
+           "zip");
 }
 
 /* Deflated zeros: 1 MiB in about a kilobyte. */
@@ -498,10 +498,8 @@ Test(pt2_read, deep_graphs)
 {
     /* a graph in a node of a graph in a node of ... */
     struct pb text = {0};
-    static const char head[] = "{\"inputs\": [], \"outputs\": [], \"tensor_values\": {}, \"nodes\": "
-                               "[{\"target\": \"torch.ops.higher_order.cond\", "
-                               "\"outputs\": [], \"metadata\": {}, \"inputs\": [{\"name\": \"\", \"arg\": "
-                               "{\"as_graph\": {\"name\": \"g\", \"graph\": ";
+    static const char head[] =
+        "{\"inputs\": [], \"outputs\": [], \"tensor_values\": {}, \"nodes\": [{\"target\": \"torch.ops.higher_order.cond\", \"outputs\": [], \"metadata\": {}, \"inputs\": [{\"name\": \"\", \"arg\": {\"as_graph\": {\"name\": \"g\", \"graph\": ";
     static const char end[] = "{\"inputs\": [], \"outputs\": [], \"tensor_values\": {}, \"nodes\": []}";
     for (int depth = 63; depth <= 66; depth += depth == 63 ? 1 : 2) {
         pb_raw(&text, "{\"graph_module\": {\"graph\": ", 26);
@@ -582,11 +580,12 @@ Test(pt2_read, graphs_that_are_none)
     refuse_text(
         PROGRAM(GRAPH(TENSOR("x"), "", "", "\"x\": " META("[{\"as_float\": 1}]", "[]", "true")), "", "", ""),
         "\"sizes\": expected \"as_int\" or \"as_expr\"", "graph_module.graph");
-    refuse_text(PROGRAM(GRAPH("", "", "", ""),
-                        "{\"parameter\": {\"arg\": {\"name\": \"a\"}, \"parameter_name\": \"w\"}}, "
-                        "{\"buffer\": {\"arg\": {\"name\": \"a\"}, \"buffer_name\": \"v\"}}",
-                        "", ""),
-                "argument \"a\" stands twice in the signature", "program");
+    refuse_text(
+        PROGRAM(
+            GRAPH("", "", "", ""),
+            "{\"parameter\": {\"arg\": {\"name\": \"a\"}, \"parameter_name\": \"w\"}}, {\"buffer\": {\"arg\": {\"name\": \"a\"}, \"buffer_name\": \"v\"}}",
+            "", ""),
+        "argument \"a\" stands twice in the signature", "program");
 }
 
 Test(pt2_read, a_newer_schema_is_warned_of)
@@ -659,33 +658,21 @@ static size_t token_end(const char *s, size_t i)
 static const char *const rich = PROGRAM(
     GRAPH(
         TENSOR("p_w") ", " TENSOR("x"), TENSOR("y"),
-        NODE("torch.ops.aten.linear.default", ARG("input", TENSOR("x")) ", " ARG("weight", TENSOR("p_w")),
-             TENSOR("l"),
-             "\"nn_module_stack\": \"k,fc,L\", \"custom\": \"{\\\"a\\\": "
-             "1}\"") ", " NODE("torch.ops.higher_order.cond",
-                               ARG("", TENSOR("l")) ", " ARG(
-                                   "",
-                                   "{\"as_graph\": {\"name\": \"g\", "
-                                   "\"graph\": " GRAPH(
-                                       TENSOR("l"), TENSOR("u"),
-                                       NODE("torch.ops.aten.t.default", ARG("self", TENSOR("l")), TENSOR("u"),
-                                            ""),
-                                       "") "}}") ", " ARG("",
-                                                          "{\"as_"
-                                                          "tensors\": "
-                                                          "[{\"name\": "
-                                                          "\"l\"}]}") ","
-                                                                      " " ARG("", "{\"as_optional_tensors\": "
-                                                                                  "[{\"as_none\": true}]}"),
-                               "{\"as_tensors\": [{\"name\": \"y\"}]}, "
-                               "{\"as_none\": true}",
-                               ""),
-        "\"p_w\": " META("[" INT(3) ", {\"as_expr\": {\"expr_str\": \"s0\", \"hint\": "
-                                    "{\"as_int\": 4}}}]",
+        NODE("torch.ops.aten.linear.default", ARG("input", TENSOR("x")) ", " ARG("weight", TENSOR("p_w")), TENSOR("l"), "\"nn_module_stack\": \"k,fc,L\", \"custom\": \"{\\\"a\\\": 1}\"") ", " NODE(
+            "torch.ops.higher_order.cond",
+            ARG("", TENSOR("l")) ", " ARG(
+                "",
+                "{\"as_graph\": {\"name\": \"g\", \"graph\": " GRAPH(
+                    TENSOR("l"), TENSOR("u"),
+                    NODE("torch.ops.aten.t.default", ARG("self", TENSOR("l")), TENSOR("u"), ""),
+                    "") "}}") ", " ARG("",
+                                       "{\"as_tensors\": [{\"name\": \"l\"}]}") ", " ARG("",
+                                                                                         "{\"as_optional_tensors\": [{\"as_none\": true}]}"),
+            "{\"as_tensors\": [{\"name\": \"y\"}]}, {\"as_none\": true}", ""),
+        "\"p_w\": " META("[" INT(3) ", {\"as_expr\": {\"expr_str\": \"s0\", \"hint\": {\"as_int\": 4}}}]",
                          "[" INT(4) ", " INT(1) "]", "true")),
-    "{\"parameter\": {\"arg\": {\"name\": \"p_w\"}, \"parameter_name\": "
-    "\"fc.weight\"}}",
-    "{\"fqn\": \"fc\"}", ", \"metadata\": {\"custom\": \"{\\\"k\\\": \\\"v\\\"}\"}");
+    "{\"parameter\": {\"arg\": {\"name\": \"p_w\"}, \"parameter_name\": \"fc.weight\"}}", "{\"fqn\": \"fc\"}",
+    ", \"metadata\": {\"custom\": \"{\\\"k\\\": \\\"v\\\"}\"}");
 
 Test(pt2_read, every_wrong_type_at_every_place)
 {

@@ -62,10 +62,11 @@ Test(regions, graph_outputs)
 /* Two calls of one block are two regions. */
 Test(regions, calls)
 {
-    bench_add(
-        &b, "in x f32[2,8]\nparam block.q.weight f32[8,8]\nt = Transpose(block.q.weight)\n"
-            "/block/q/MatMul: a = MatMul(x,t)\n/block/Add: c = Add(x,a)\n/block/q_1/MatMul: d = MatMul(c,t)\n"
-            "/block_1/Add: e = Add(c,d)\nout e");
+    bench_add(&b, "in x f32[2,8]\nparam block.q.weight f32[8,8]\nt = Transpose(block.q.weight)\n"
+                  "/block/q/MatMul: a = MatMul(x,t)\n"
+                  "/block/Add: c = Add(x,a)\n"
+                  "/block/q_1/MatMul: d = MatMul(c,t)\n"
+                  "/block_1/Add: e = Add(c,d)\nout e");
     bench_blocks(&b, "block");
     assert_regions("block#0: in x out c\nblock#1: in c out e\n");
 }
@@ -81,11 +82,13 @@ Test(regions, whole)
 /* Nothing is listed twice. */
 Test(regions, used_often)
 {
-    bench_add(&b,
-              WEIGHTS PRODUCT(
-                  "0", "a.p", "x",
-                  "c") "/layers.0/Add: d = Add(c,x)\n/layers.0/Add_1: e = Add(d,x)\n"
-                       "/layers.0/Add_2: f = Add(e,x)\n/Add: y = Add(f,f)\n/Mul: z = Mul(f,y)\nout z\nout f");
+    bench_add(&b, WEIGHTS PRODUCT("0", "a.p", "x",
+                                  "c") "/layers.0/Add: d = Add(c,x)\n/layers.0/Add_1: e = Add(d,x)\n"
+                                       "/layers.0/Add_2: f = Add(e,x)\n"
+                                       "/Add: y = Add(f,f)\n"
+                                       "/Mul: z = Mul(f,y)\n"
+                                       "out z\n"
+                                       "out f");
     bench_blocks(&b, "layers.0");
     assert_regions("layers.0#0: in x out f\n");
 }
@@ -93,13 +96,16 @@ Test(regions, used_often)
 /* What a branch reads crosses into the block that it lies in. */
 Test(regions, branches)
 {
-    bench_add(
-        &b,
-        WEIGHTS "in k bool[]\n/Neg: n = Neg(x)\n" PRODUCT(
-            "0", "a.p", "x",
-            "c") "/layers.0/If: d = If(k)\nbody then_branch\n/layers.0/Add: t = Add(c,n)\nout t\nend\nbody "
-                 "else_branch\n/layers.0/Neg: e = Neg(c)\nout e\nend\n" PRODUCT("0", "b.q", "d",
-                                                                                "f") "out f");
+    bench_add(&b, WEIGHTS "in k bool[]\n/Neg: n = Neg(x)\n" PRODUCT(
+                      "0", "a.p", "x", "c") "/layers.0/If: d = If(k)\n"
+                                            "body then_branch\n"
+                                            "/layers.0/Add: t = Add(c,n)\n"
+                                            "out t\n"
+                                            "end\n"
+                                            "body else_branch\n"
+                                            "/layers.0/Neg: e = Neg(c)\n"
+                                            "out e\n"
+                                            "end\n" PRODUCT("0", "b.q", "d", "f") "out f");
     bench_blocks(&b, "layers.0");
     assert_regions("layers.0#0: in x,k,n out f\n");
 }
@@ -107,8 +113,11 @@ Test(regions, branches)
 /* Through a function's arguments and results. */
 Test(regions, functions)
 {
-    bench_add(&b, "in x f32[2,8]\nparam block.q.weight f32[8,8]\ny = local::Block(x,block.q.weight)\nz = "
-                  "local::Block(y,block.q.weight)\nout z\n"
+    bench_add(&b, "in x f32[2,8]\n"
+                  "param block.q.weight f32[8,8]\n"
+                  "y = local::Block(x,block.q.weight)\n"
+                  "z = local::Block(y,block.q.weight)\n"
+                  "out z\n"
                   "function local::Block(p,w) -> (r)\nt = Transpose(w)\nm = MatMul(p,t)\nr = Relu(m)\nend");
     bench_blocks(&b, "block");
     assert_planned(&b);

@@ -68,10 +68,14 @@ static const char *fqn(const char *output)
 
 Test(scope, names)
 {
-    bench_add(&b, "in x\n/layers.0/attention/wq/MatMul: a = MatMul(x,x)\n/Add: c = Add(x,x)\nMatMul_12: d = "
-                  "MatMul(x,x)\n"
-                  "e = Relu(x)\nlayers.0/wq/MatMul: f = MatMul(x,x)\nonnx::MatMul_3: g = "
-                  "MatMul(x,x)\n//Relu: h = Relu(x)\n"
+    bench_add(&b, "in x\n"
+                  "/layers.0/attention/wq/MatMul: a = MatMul(x,x)\n"
+                  "/Add: c = Add(x,x)\n"
+                  "MatMul_12: d = MatMul(x,x)\n"
+                  "e = Relu(x)\n"
+                  "layers.0/wq/MatMul: f = MatMul(x,x)\n"
+                  "onnx::MatMul_3: g = MatMul(x,x)\n"
+                  "//Relu: h = Relu(x)\n"
                   "out a");
     learn();
     assert_text(atoms("a"), "name:layers.0/attention/wq");
@@ -87,9 +91,12 @@ Test(scope, names)
 /* The steps of one module share a scope. */
 Test(scope, interned)
 {
-    bench_add(
-        &b,
-        "in x\n/l/MatMul: a = MatMul(x,x)\n/l/Add: c = Add(a,x)\n/l_1/MatMul: d = MatMul(x,x)\nout c\nout d");
+    bench_add(&b, "in x\n"
+                  "/l/MatMul: a = MatMul(x,x)\n"
+                  "/l/Add: c = Add(a,x)\n"
+                  "/l_1/MatMul: d = MatMul(x,x)\n"
+                  "out c\n"
+                  "out d");
     learn();
     cr_assert_eq(scope_of("a"), scope_of("c"));
     cr_assert_neq(scope_of("a"), scope_of("d"));
@@ -112,8 +119,10 @@ Test(scope, fusion_suffixes)
 /* TensorFlow's scopes hold operators, too. */
 Test(scope, tensorflow_operators)
 {
-    bench_add(&b, "in x\nmodel/dense/Tensordot/MatMul: a = Relu(x)\nmodel/dense/BiasAdd/ReadVariableOp: c = "
-                  "Relu(x)\nmodel/dense/MatMul: d = Relu(x)\n"
+    bench_add(&b, "in x\n"
+                  "model/dense/Tensordot/MatMul: a = Relu(x)\n"
+                  "model/dense/BiasAdd/ReadVariableOp: c = Relu(x)\n"
+                  "model/dense/MatMul: d = Relu(x)\n"
                   "/MatMul/MatMul: e = Relu(x)\nTensordot/MatMul: f = Relu(x)\nout a");
     learn();
     assert_text(atoms("a"), "name:model/dense");
@@ -126,8 +135,9 @@ Test(scope, tensorflow_operators)
 /* ... or puts "fused " in front; TensorFlow Lite joins the names of what it fused. */
 Test(scope, fused_names)
 {
-    bench_add(&b, "in x\nfused /pooler/dense/Gemm: a = "
-                  "Relu(x)\nmicro/dense/MatMul;micro/dense/Relu;micro/dense/BiasAdd: c = Relu(x)\n"
+    bench_add(&b, "in x\n"
+                  "fused /pooler/dense/Gemm: a = Relu(x)\n"
+                  "micro/dense/MatMul;micro/dense/Relu;micro/dense/BiasAdd: c = Relu(x)\n"
                   ";a/b: d = Relu(x)\nout a");
     learn();
     assert_text(atoms("a"), "name:pooler/dense");
@@ -151,60 +161,14 @@ Test(scope, wrappers_are_left_out)
 
 Test(scope, metadata)
 {
-    bench_add(
-        &b,
-        "in x\na = MatMul(x,x) " NS("['', 'layers.0', 'layers.0.moe.router.gate', 'linear']") " " CH(
-            "['m.Model', "
-            "'m.Block', "
-            "'torch.nn.modules."
-            "linear.Linear', "
-            "'aten.linear.default'"
-            "]") "\n"
-                 "c = "
-                 "Add(x,x) " NS(
-                     "["
-                     "'"
-                     "'"
-                     ","
-                     " "
-                     "'"
-                     "a"
-                     "d"
-                     "d"
-                     "'"
-                     "]") "\nd = Add(x,x) " NS("[\"\", "
-                                               "\"layers."
-                                               "0\", "
-                                               "\"add_"
-                                               "1\"]") "\n"
-                                                       "/"
-                                                       "z"
-                                                       "/"
-                                                       "R"
-                                                       "e"
-                                                       "l"
-                                                       "u"
-                                                       ":"
-                                                       " "
-                                                       "e"
-                                                       " "
-                                                       "="
-                                                       " "
-                                                       "R"
-                                                       "e"
-                                                       "l"
-                                                       "u"
-                                                       "("
-                                                       "x"
-                                                       ")"
-                                                       " " NS(
-                                                           "['', 'layers.1', 'relu']") "\n"
-                                                                                       "f = Relu(x) " NS(
-                                                                                           "['', "
-                                                                                           "'_orig_mod."
-                                                                                           "layers.2', "
-                                                                                           "'relu']") "\nout "
-                                                                                                      "a");
+    bench_add(&b, "in x");
+    bench_add(&b, "a = MatMul(x,x) %s %s", NS("['', 'layers.0', 'layers.0.moe.router.gate', 'linear']"),
+              CH("['m.Model', 'm.Block', 'torch.nn.modules.linear.Linear', 'aten.linear.default']"));
+    bench_add(&b, "c = Add(x,x) %s", NS("['', 'add']"));
+    bench_add(&b, "d = Add(x,x) %s", NS("[\"\", \"layers.0\", \"add_1\"]"));
+    bench_add(&b, "/z/Relu: e = Relu(x) %s", NS("['', 'layers.1', 'relu']"));
+    bench_add(&b, "f = Relu(x) %s", NS("['', '_orig_mod.layers.2', 'relu']"));
+    bench_add(&b, "out a");
     learn();
     assert_text(atoms("a"), "meta:layers.0.moe.router.gate");
     cr_assert(str_is(scope_of("a")->cls, "torch.nn.modules.linear.Linear"));
@@ -236,7 +200,9 @@ Test(scope, metadata_that_is_no_list)
 
 Test(scope, classes_that_are_no_list)
 {
-    bench_add(&b, "in x\na = Relu(x) " NS("['', 'l', 'relu']") " " CH("nonsense") "\nout a");
+    bench_add(&b, "in x");
+    bench_add(&b, "a = Relu(x) %s %s", NS("['', 'l', 'relu']"), CH("nonsense"));
+    bench_add(&b, "out a");
     learn();
     assert_text(atoms("a"), "meta:l");
     cr_assert_eq(scope_of("a")->cls.n, 0);
@@ -245,10 +211,14 @@ Test(scope, classes_that_are_no_list)
 /* Nodes of a function body belong where the call does, when they do not say. */
 Test(scope, function_bodies)
 {
-    bench_add(&b, "in x\nc = local::F(x) " NS("['', 'layers.0.ff', 'f']") "\nd = local::F(c) " NS(
-                      "['', 'layers.1.ff', 'f']") "\n"
-                                                  "out d\nfunction local::F(p) -> (r)\nq = "
-                                                  "Relu(p)\n/deep/Neg: r = Neg(q)\nend");
+    bench_add(&b, "in x");
+    bench_add(&b, "c = local::F(x) %s", NS("['', 'layers.0.ff', 'f']"));
+    bench_add(&b, "d = local::F(c) %s", NS("['', 'layers.1.ff', 'f']"));
+    bench_add(&b, "out d\n"
+                  "function local::F(p) -> (r)\n"
+                  "q = Relu(p)\n"
+                  "/deep/Neg: r = Neg(q)\n"
+                  "end");
     learn();
     cr_assert_eq(b.s.walk.n_steps, 4);
     cr_assert(str_is(b.s.scopes[b.s.scope_of[0]].fqn, "layers.0.ff"));
@@ -260,8 +230,10 @@ Test(scope, function_bodies)
 
 Test(scope, known_modules)
 {
-    bench_add(&b, "in x\nparam layers.0.attention.wq.weight f32[4,4]\n/layers.0/attention/wq/MatMul: a = "
-                  "MatMul(x,x)\nout a");
+    bench_add(&b, "in x\n"
+                  "param layers.0.attention.wq.weight f32[4,4]\n"
+                  "/layers.0/attention/wq/MatMul: a = MatMul(x,x)\n"
+                  "out a");
     resolve();
     assert_text(fqn("a"), "layers.0.attention.wq");
 }
@@ -269,8 +241,9 @@ Test(scope, known_modules)
 /* Containers that are never called are missing. */
 Test(scope, missing_containers)
 {
-    bench_add(&b, "in x\nparam layers.0.moe.router.gate.weight f32[4,4]\nparam "
-                  "transformer.h.0.attn.c_attn.weight f32[4,4]\n"
+    bench_add(&b, "in x\n"
+                  "param layers.0.moe.router.gate.weight f32[4,4]\n"
+                  "param transformer.h.0.attn.c_attn.weight f32[4,4]\n"
                   "/layers.0/gate/MatMul: a = MatMul(x,x)\n/h.0/attn/c_attn/MatMul: c = MatMul(x,x)\n"
                   "/layers.0/other/MatMul: d = MatMul(x,x)\nout a");
     resolve();
@@ -317,10 +290,11 @@ Test(scope, names_that_end_in_numbers)
 /* Encoder and decoder share a scope: which one cannot be told from it alone. */
 Test(scope, ambiguous)
 {
-    bench_add(&b,
-              "in x\nparam encoder.layers.0.fc1.weight f32[4,4]\nparam decoder.layers.0.fc1.weight f32[4,4]\n"
-              "param decoder.layers.0.cross.weight f32[4,4]\n"
-              "/layers.0/fc1/MatMul: a = MatMul(x,x)\n/layers.0/cross/MatMul: c = MatMul(x,x)\nout a");
+    bench_add(&b, "in x\n"
+                  "param encoder.layers.0.fc1.weight f32[4,4]\n"
+                  "param decoder.layers.0.fc1.weight f32[4,4]\n"
+                  "param decoder.layers.0.cross.weight f32[4,4]\n"
+                  "/layers.0/fc1/MatMul: a = MatMul(x,x)\n/layers.0/cross/MatMul: c = MatMul(x,x)\nout a");
     resolve();
     cr_assert(!scope_of("a")->certain);
     cr_assert(!scope_of("c")->certain, "layers.0 may be either's");
