@@ -1,10 +1,9 @@
 #include "cli/command.h"
+#include "cli/json_put.h"
 #include "cli/print.h"
 #include "cli/progress.h"
 
 #include <inttypes.h>
-#include <jansson.h>
-#include <stdlib.h>
 
 static void put_tsv(FILE *f, struct sactag_text t, char end)
 {
@@ -33,37 +32,17 @@ static void print_tsv(FILE *f, const struct sactag_problem *p)
     fprintf(f, "%.*s\n", SACTAG_ARG(p->text));
 }
 
-static json_t *escaped(struct sactag_text t)
-{
-    size_t n = sactag_escape(NULL, 0, t);
-    char *s = t.n ? malloc(n + 1) : NULL;
-
-    if (!t.n)
-        return json_null();
-    if (!s)
-        return NULL;
-    sactag_escape(s, n + 1, t);
-    json_t *j = json_stringn(s, n);
-    free(s);
-    return j;
-}
-
 static bool print_json(FILE *f, const struct sactag_problem *p)
 {
     json_t *j = json_object();
-    bool main_graph = p->graph.n == 1 && p->graph.s[0] == '-';
-    int e = json_object_set_new(j, "problem", json_string(sactag_problem_name(p->kind)));
+    bool main_graph = p->graph.n == 1 && p->graph.s[0] == '-', ok = true;
 
-    e |= json_object_set_new(j, "index", p->graph.n ? json_integer(p->index) : json_null());
-    e |= json_object_set_new(j, "graph", main_graph || !p->graph.n ? json_null() : escaped(p->graph));
-    e |= json_object_set_new(j, "node", escaped(p->node));
-    e |= json_object_set_new(j, "text", json_stringn(p->text.s, p->text.n));
-    char *s = e ? NULL : json_dumps(j, 0);
-    json_decref(j);
-    if (s)
-        fputs(s, f);
-    free(s);
-    return s != NULL;
+    json_set(j, "problem", json_string(sactag_problem_name(p->kind)), &ok);
+    json_set(j, "index", p->graph.n ? json_integer(p->index) : json_null(), &ok);
+    json_set(j, "graph", main_graph || !p->graph.n ? json_null() : text_to_json(p->graph), &ok);
+    json_set(j, "node", text_to_json(p->node), &ok);
+    json_set(j, "text", json_stringn(p->text.s, p->text.n), &ok);
+    return json_put(f, j, ok);
 }
 
 static int print_all(FILE *f, const struct options *o, const sactag_problems *list)

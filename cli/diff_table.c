@@ -1,9 +1,8 @@
 /* tsv and json of `sactag diff`: one change a row. */
+#include "cli/json_put.h"
 #include "cli/print_diff.h"
 
 #include <inttypes.h>
-#include <jansson.h>
-#include <stdlib.h>
 #include <string.h>
 
 struct change {
@@ -84,85 +83,58 @@ int print_diff_tsv(const struct diff_page *p)
 
 /* ---- json ---- */
 
-static json_t *text(struct sactag_text t)
-{
-    size_t n = sactag_escape(NULL, 0, t);
-    char *s = t.n ? malloc(n + 1) : NULL;
-
-    if (!t.n)
-        return json_null();
-    if (!s)
-        return NULL;
-    sactag_escape(s, n + 1, t);
-    json_t *j = json_stringn(s, n);
-    free(s);
-    return j;
-}
-
-/* jansson passes NULL on: the caller looks at the end. */
-static json_t *row(const struct sactag_row *r, int *e)
+static json_t *row(const struct sactag_row *r, bool *ok)
 {
     json_t *j = json_object();
     char shape[SHAPE_MAX];
     bool main_graph = r->graph.n == 1 && r->graph.s[0] == '-';
 
-    *e |= json_object_set_new(j, "index", json_integer(r->index));
-    *e |= json_object_set_new(j, "graph", main_graph ? json_null() : text(r->graph));
-    *e |= json_object_set_new(j, "node", text(r->node));
-    *e |= json_object_set_new(j, "block", text(r->block));
-    *e |= json_object_set_new(j, "call", r->block.n ? json_integer(r->call) : json_null());
-    *e |= json_object_set_new(j, "fqn", text(r->fqn));
-    *e |= json_object_set_new(j, "rhs", json_string(shape_text(shape, r->rhs)));
-    *e |= json_object_set_new(j, "policy", json_string(sactag_policy_name(r->policy)));
-    *e |= json_object_set_new(j, "reason", text(r->reason));
+    json_set(j, "index", json_integer(r->index), ok);
+    json_set(j, "graph", main_graph ? json_null() : text_to_json(r->graph), ok);
+    json_set(j, "node", text_to_json(r->node), ok);
+    json_set(j, "block", text_to_json(r->block), ok);
+    json_set(j, "call", r->block.n ? json_integer(r->call) : json_null(), ok);
+    json_set(j, "fqn", text_to_json(r->fqn), ok);
+    json_set(j, "rhs", json_string(shape_text(shape, r->rhs)), ok);
+    json_set(j, "policy", json_string(sactag_policy_name(r->policy)), ok);
+    json_set(j, "reason", text_to_json(r->reason), ok);
     return j;
 }
 
-static json_t *differs(unsigned bits, int *e)
+static json_t *differs(unsigned bits, bool *ok)
 {
     static const char *const names[] = {"policy", "rhs", "block", "reason"};
     json_t *j = json_array();
 
     for (unsigned i = 0; i < 4; i++)
         if (bits >> i & 1)
-            *e |= json_array_append_new(j, json_string(names[i]));
+            *ok &= json_array_append_new(j, json_string(names[i])) == 0;
     return j;
-}
-
-static bool put_object(FILE *f, json_t *j, int e)
-{
-    char *s = e ? NULL : json_dumps(j, 0);
-
-    json_decref(j);
-    if (s)
-        fputs(s, f);
-    free(s);
-    return s != NULL;
 }
 
 static bool put_json(FILE *f, const struct change *x)
 {
     json_t *j = json_object();
-    int e = json_object_set_new(j, "change", json_string(sactag_change_name(x->c.kind)));
-    bool pair = x->c.a != SIZE_MAX && x->c.b != SIZE_MAX;
+    bool ok = true, pair = x->c.a != SIZE_MAX && x->c.b != SIZE_MAX;
 
-    e |= json_object_set_new(j, "differs", differs(x->c.differs, &e));
-    e |= json_object_set_new(j, "matched",
-                             pair ? json_string(sactag_matched_name(x->c.matched)) : json_null());
-    e |= json_object_set_new(j, "cause", text(x->c.cause));
-    e |= json_object_set_new(j, "a", x->c.a == SIZE_MAX ? json_null() : row(&x->a, &e));
-    e |= json_object_set_new(j, "b", x->c.b == SIZE_MAX ? json_null() : row(&x->b, &e));
-    return put_object(f, j, e);
+    json_set(j, "change", json_string(sactag_change_name(x->c.kind)), &ok);
+    json_set(j, "differs", differs(x->c.differs, &ok), &ok);
+    json_set(j, "matched", pair ? json_string(sactag_matched_name(x->c.matched)) : json_null(), &ok);
+    json_set(j, "cause", text_to_json(x->c.cause), &ok);
+    json_set(j, "a", x->c.a == SIZE_MAX ? json_null() : row(&x->a, &ok), &ok);
+    json_set(j, "b", x->c.b == SIZE_MAX ? json_null() : row(&x->b, &ok), &ok);
+    return json_put(f, j, ok);
 }
 
 static bool put_side(FILE *f, const struct diff_side *s)
 {
     json_t *j = json_object();
-    int e = json_object_set_new(j, "name", text(text_of(s->name)));
+    bool ok = true;
 
-    e |= json_object_set_new(j, "kind", json_string(s->kind));
-    e |= json_object_set_new(j, "rows", json_integer((json_int_t)sactag_plan_count(s->plan)));
-    return put_object(f, j, e);
+    json_set(j, "name", text_to_json(text_of(s->name)), &ok);
+    json_set(j, "kind", json_string(s->kind), &ok);
+    json_set(j, "rows", json_integer((json_int_t)sactag_plan_count(s->plan)), &ok);
+    return json_put(f, j, ok);
 }
 
 static json_t *size(size_t n)
@@ -174,17 +146,17 @@ static bool put_summary(const struct diff_page *p)
 {
     struct sactag_change_summary s = sactag_changes_summary(p->changes);
     json_t *j = json_object(), *matched = json_object();
-    int e = 0;
+    bool ok = true;
 
     for (int m = SACTAG_BY_FQN; m <= SACTAG_BY_PLACE; m++)
-        e |= json_object_set_new(matched, sactag_matched_name((enum sactag_matched)m), size(s.matched[m]));
-    e |= json_object_set_new(j, "same", size(s.same));
-    e |= json_object_set_new(j, "reason", size(s.reason));
-    e |= json_object_set_new(j, "changed", size(s.changed));
-    e |= json_object_set_new(j, "added", size(s.added));
-    e |= json_object_set_new(j, "removed", size(s.removed));
-    e |= json_object_set_new(j, "matched", matched);
-    return put_object(p->f, j, e);
+        json_set(matched, sactag_matched_name((enum sactag_matched)m), size(s.matched[m]), &ok);
+    json_set(j, "same", size(s.same), &ok);
+    json_set(j, "reason", size(s.reason), &ok);
+    json_set(j, "changed", size(s.changed), &ok);
+    json_set(j, "added", size(s.added), &ok);
+    json_set(j, "removed", size(s.removed), &ok);
+    json_set(j, "matched", matched, &ok);
+    return json_put(p->f, j, ok);
 }
 
 int print_diff_json(const struct diff_page *p)

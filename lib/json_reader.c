@@ -33,7 +33,7 @@ struct place json_place(struct json_reader *r, uint32_t token)
 {
     size_t offset = r->j.tokens[token].start;
 
-    if (json_type(&r->j, token) == JSON_STRING)
+    if (json_kind(&r->j, token) == JSON_KIND_STRING)
         offset--; /* its quote */
     if (offset < r->at.at)
         r->at = (struct locator){.text = r->at.text};
@@ -43,9 +43,9 @@ struct place json_place(struct json_reader *r, uint32_t token)
 int json_expected(struct json_reader *r, const char *where, const char *what, uint32_t token)
 {
     struct str raw = json_raw(&r->j, token);
-    bool nested = json_type(&r->j, token) <= JSON_ARRAY;
-    const char *quote = json_type(&r->j, token) == JSON_STRING ? "'" : "";
-    struct str found = nested ? str_of(json_type_name(json_type(&r->j, token))) : raw;
+    bool nested = json_kind(&r->j, token) <= JSON_KIND_ARRAY;
+    const char *quote = json_kind(&r->j, token) == JSON_KIND_STRING ? "'" : "";
+    struct str found = nested ? str_of(json_kind_name(json_kind(&r->j, token))) : raw;
 
     return plan_file_error(r->d, json_place(r, token), "%s: expected %s but found %s%.*s%s%s", where, what,
                            quote, (int)(found.n < FOUND_MOST ? found.n : FOUND_MOST), found.s ? found.s : "",
@@ -65,7 +65,7 @@ int json_members(struct json_reader *r, const char *where, uint32_t object, cons
 {
     for (size_t i = 0; i < n; i++)
         found[i] = JSON_NONE;
-    if (json_type(&r->j, object) != JSON_OBJECT)
+    if (json_kind(&r->j, object) != JSON_KIND_OBJECT)
         return json_expected(r, where, "an object", object);
     for (uint32_t t = json_first(&r->j, object); t != JSON_NONE; t = json_next_member(&r->j, object, t)) {
         struct str raw = json_raw(&r->j, t);
@@ -100,9 +100,9 @@ int json_read_text(struct json_reader *r, const char *where, uint32_t token, boo
     struct str text;
 
     *out = (struct str){NULL, 0};
-    if (nullable && json_type(&r->j, token) == JSON_NULL)
+    if (nullable && json_kind(&r->j, token) == JSON_KIND_NULL)
         return 0;
-    if (json_type(&r->j, token) != JSON_STRING)
+    if (json_kind(&r->j, token) != JSON_KIND_STRING)
         return json_expected(r, where, nullable ? "a string or null" : "a string", token);
     int e = json_text(&text, &r->j, token, r->arena);
     char *copy = e ? NULL : arena_alloc(r->arena, text.n + 1, 1);
@@ -120,7 +120,7 @@ int json_read_word(struct json_reader *r, const char *where, uint32_t token, con
     char what[160] = "";
     struct str raw = json_raw(&r->j, token);
 
-    for (*choice = 0; json_type(&r->j, token) == JSON_STRING && *choice < n; ++*choice)
+    for (*choice = 0; json_kind(&r->j, token) == JSON_KIND_STRING && *choice < n; ++*choice)
         if (str_is(raw, words[*choice]))
             return 0;
     for (size_t i = 0; i < n; i++) {
@@ -132,8 +132,10 @@ int json_read_word(struct json_reader *r, const char *where, uint32_t token, con
 
 int json_read_bool(struct json_reader *r, const char *where, uint32_t token, bool *out)
 {
-    enum json_type type = json_type(&r->j, token);
+    enum json_kind type = json_kind(&r->j, token);
 
-    *out = type == JSON_TRUE;
-    return type == JSON_TRUE || type == JSON_FALSE ? 0 : json_expected(r, where, "true or false", token);
+    *out = type == JSON_KIND_TRUE;
+    return type == JSON_KIND_TRUE || type == JSON_KIND_FALSE
+               ? 0
+               : json_expected(r, where, "true or false", token);
 }

@@ -1,5 +1,7 @@
 #include "lib/options_json.h"
 
+#include "ir/arena.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +10,39 @@ static const char *const match_words[] = {"exact", "substring", "glob"}; /* enum
 static const char *const rule_words[] = {"onnx", "torch"};               /* enum mm_rule */
 static const char *const order_words[] = {"auto", "file"};
 
-/* ---- writing ---- */
+/* ---- text ---- */
+
+struct buffer {
+    char *s;
+    size_t n, cap;
+    bool failed;
+};
+
+/* Fails for good: jansson goes on after an object's key that could not be put. */
+static int add(const char *s, size_t n, void *ctx)
+{
+    struct buffer *b = ctx;
+    if (b->failed || grow(&b->s, &b->cap, b->n + n + 1, 1) != 0) {
+        b->failed = true;
+        return -1;
+    }
+    memcpy(b->s + b->n, s, n);
+    b->n += n;
+    b->s[b->n] = '\0';
+    return 0;
+}
+
+/* Not json_dumps(), which leaves out a key that finds no room in its buffer. */
+char *json_to_text(const json_t *j, size_t flags)
+{
+    struct buffer b = {0};
+    if (json_dump_callback(j, add, &b, flags) == 0 && !b.failed)
+        return b.s;
+    free(b.s);
+    return NULL;
+}
+
+/* ---- values ---- */
 
 json_t *name_to_json(struct str s)
 {

@@ -1,5 +1,5 @@
 /* The options that a plan was made with, as JSON: in plan files and in sac.plan. What lib/options_read.h
- * reads back; jansson's names and those of schema/json.h do not go together. */
+ * reads back. */
 #ifndef SACTAG_LIB_OPTIONS_JSON_H
 #define SACTAG_LIB_OPTIONS_JSON_H
 
@@ -14,5 +14,8 @@ json_t *options_to_json(const struct policy_options *o);
  * exhausted. */
 json_t *name_to_json(struct str s);
 json_t *shape_to_json(struct mm_shape s);
+
+/* A document as text, to be freed; NULL when memory is exhausted. */
+char *json_to_text(const json_t *j, size_t flags);
 
 #endif

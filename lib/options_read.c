@@ -30,7 +30,7 @@ static int no_memory(struct json_reader *r)
 
 static int read_array(struct json_reader *r, const char *where, uint32_t t, size_t *n)
 {
-    if (json_type(&r->j, t) != JSON_ARRAY)
+    if (json_kind(&r->j, t) != JSON_KIND_ARRAY)
         return json_expected(r, where, "an array", t);
     *n = json_count(&r->j, t);
     return 0;
@@ -72,7 +72,7 @@ static int read_shapes(struct json_reader *r, const char *where, uint32_t list, 
     for (uint32_t t = json_first(&r->j, list); t != JSON_NONE; t = json_next(&r->j, list, t)) {
         struct str s = json_raw(&r->j, t);
         struct mm_shape x;
-        if (json_type(&r->j, t) != JSON_STRING || !shape_parse(&x, &s) || s.n || x.k < 1 || x.n < 1)
+        if (json_kind(&r->j, t) != JSON_KIND_STRING || !shape_parse(&x, &s) || s.n || x.k < 1 || x.n < 1)
             return json_expected(r, where, "KxN, such as 4096x64", t);
         shapes[i++] = (struct sactag_shape){x.k, x.n};
     }
@@ -92,9 +92,9 @@ static int read_choice(struct json_reader *r, const char *where, uint32_t t, con
 static int read_profile(struct json_reader *r, uint32_t t, size_t *out)
 {
     *out = SACTAG_PROFILE_NONE;
-    if (json_type(&r->j, t) == JSON_NULL)
+    if (json_kind(&r->j, t) == JSON_KIND_NULL)
         return 0;
-    if (json_type(&r->j, t) != JSON_STRING || !str_is(json_raw(&r->j, t), "titan"))
+    if (json_kind(&r->j, t) != JSON_KIND_STRING || !str_is(json_raw(&r->j, t), "titan"))
         return json_expected(r, "options.profile", "titan or null", t);
     *out = SACTAG_PROFILE_TITAN;
     return 0;

@@ -24,7 +24,7 @@ static void raw(struct writer *w, const char *text)
 /* Prints an object and drops it. */
 static void put(struct writer *w, json_t *object)
 {
-    char *text = object && !w->no_memory ? json_dumps(object, 0) : NULL;
+    char *text = object && !w->no_memory ? json_to_text(object, 0) : NULL;
 
     json_decref(object);
     if (text)

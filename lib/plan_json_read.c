@@ -28,7 +28,7 @@ static int read_version(struct json_reader *r, uint32_t t)
 {
     int64_t version;
 
-    if (json_type(&r->j, t) != JSON_NUMBER || !json_int(&version, &r->j, t) || version < 1)
+    if (json_kind(&r->j, t) != JSON_KIND_NUMBER || !json_int(&version, &r->j, t) || version < 1)
         return json_expected(r, "version", "1", t);
     if (version > VERSION_MOST)
         return plan_file_error(r->d, json_place(r, t),
@@ -47,7 +47,7 @@ static int read_digest(struct json_reader *r, uint32_t model, struct plan_file *
     if (e)
         return e;
     struct str raw = json_raw(&r->j, t);
-    bool ok = json_type(&r->j, t) == JSON_STRING && raw.n == DIGEST_TEXT - 1;
+    bool ok = json_kind(&r->j, t) == JSON_KIND_STRING && raw.n == DIGEST_TEXT - 1;
     for (size_t i = 0; ok && i < raw.n; i++)
         ok = (raw.s[i] >= '0' && raw.s[i] <= '9') || (raw.s[i] >= 'a' && raw.s[i] <= 'f');
     if (!ok)
@@ -72,12 +72,12 @@ static bool may_be_null(enum plan_column c)
 static int read_value(struct json_reader *r, const char *where, uint32_t t, enum plan_column c,
                       struct str *out)
 {
-    bool null = may_be_null(c) && json_type(&r->j, t) == JSON_NULL;
+    bool null = may_be_null(c) && json_kind(&r->j, t) == JSON_KIND_NULL;
 
     *out = (struct str){NULL, 0};
     if (null || !is_number(c))
         return json_read_text(r, where, t, may_be_null(c), out);
-    if (json_type(&r->j, t) != JSON_NUMBER)
+    if (json_kind(&r->j, t) != JSON_KIND_NUMBER)
         return json_expected(r, where, may_be_null(c) ? "a number or null" : "a number", t);
     *out = json_raw(&r->j, t);
     return 0;
@@ -115,7 +115,7 @@ static int read_rows(struct json_reader *r, struct plan_file *f, uint32_t list)
 {
     int e = 0;
 
-    if (json_type(&r->j, list) != JSON_ARRAY)
+    if (json_kind(&r->j, list) != JSON_KIND_ARRAY)
         return json_expected(r, "rows", "an array", list);
     size_t n = json_count(&r->j, list);
     f->rows = arena_alloc(&f->arena, n + 1, sizeof *f->rows);
@@ -130,9 +130,9 @@ static int read_rows(struct json_reader *r, struct plan_file *f, uint32_t list)
 /* What is derived from rows is not read; its type tells whether this is such a document at all. */
 static int check_derived(struct json_reader *r, const uint32_t *at)
 {
-    if (at[SUMMARY] != JSON_NONE && json_type(&r->j, at[SUMMARY]) != JSON_OBJECT)
+    if (at[SUMMARY] != JSON_NONE && json_kind(&r->j, at[SUMMARY]) != JSON_KIND_OBJECT)
         return json_expected(r, "summary", "an object", at[SUMMARY]);
-    if (at[BLOCKS_] != JSON_NONE && json_type(&r->j, at[BLOCKS_]) != JSON_ARRAY)
+    if (at[BLOCKS_] != JSON_NONE && json_kind(&r->j, at[BLOCKS_]) != JSON_KIND_ARRAY)
         return json_expected(r, "blocks", "an array", at[BLOCKS_]);
     return 0;
 }

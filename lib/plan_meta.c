@@ -109,7 +109,7 @@ static uint32_t member(const struct entry *e, const char *name)
 /* The text of a string as it stands: what we write has no escapes where it matters. */
 static bool text_of(const struct entry *e, uint32_t t, struct str *out)
 {
-    if (t == JSON_NONE || json_type(&e->j, t) != JSON_STRING)
+    if (t == JSON_NONE || json_kind(&e->j, t) != JSON_KIND_STRING)
         return false;
     *out = json_raw(&e->j, t);
     return true;
@@ -117,7 +117,7 @@ static bool text_of(const struct entry *e, uint32_t t, struct str *out)
 
 static bool is_array(const struct entry *e, uint32_t t)
 {
-    return t != JSON_NONE && json_type(&e->j, t) == JSON_ARRAY;
+    return t != JSON_NONE && json_kind(&e->j, t) == JSON_KIND_ARRAY;
 }
 
 static bool read_list(struct entry *e, uint32_t t, uint32_t limit, uint32_t **out, uint32_t *n)

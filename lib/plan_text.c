@@ -230,35 +230,6 @@ static void undo(struct text *t, json_t *j, const struct onnx_undo *u)
 
 /* ---- the whole */
 
-struct buffer {
-    char *s;
-    size_t n, cap;
-    bool failed;
-};
-
-/* Fails for good: jansson goes on after an object's key that could not be put. */
-static int add(const char *s, size_t n, void *ctx)
-{
-    struct buffer *b = ctx;
-    if (b->failed || grow(&b->s, &b->cap, b->n + n + 1, 1) != 0) {
-        b->failed = true;
-        return -1;
-    }
-    memcpy(b->s + b->n, s, n);
-    b->n += n;
-    b->s[b->n] = '\0';
-    return 0;
-}
-
-static char *dump(const json_t *j)
-{
-    struct buffer b = {0};
-    if (json_dump_callback(j, add, &b, JSON_COMPACT) == 0 && !b.failed)
-        return b.s;
-    free(b.s);
-    return NULL;
-}
-
 int plan_meta_text(char **text, char **digest, struct ir_model *m, const struct plan *p,
                    const struct tag_options *o, const struct onnx_undo *u, struct diag *d)
 {
@@ -274,7 +245,7 @@ int plan_meta_text(char **text, char **digest, struct ir_model *m, const struct 
     set(&t, j, "regions", regions(&t));
     if (u)
         undo(&t, j, u);
-    *text = t.failed ? NULL : dump(j);
+    *text = t.failed ? NULL : json_to_text(j, JSON_COMPACT);
     json_decref(j);
     if (!*text)
         return diag_error(d, IR_EMEM, "out of memory");

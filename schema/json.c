@@ -229,23 +229,23 @@ static int scan_text(struct scan *s)
 
 /* ---- tokens ---- */
 
-static enum json_type type_of(const struct json *j, const jsmntok_t *t)
+static enum json_kind type_of(const struct json *j, const jsmntok_t *t)
 {
     if (t->type == JSMN_OBJECT)
-        return JSON_OBJECT;
+        return JSON_KIND_OBJECT;
     if (t->type == JSMN_ARRAY)
-        return JSON_ARRAY;
+        return JSON_KIND_ARRAY;
     if (t->type == JSMN_STRING)
-        return JSON_STRING;
+        return JSON_KIND_STRING;
     switch (j->text.s[t->start]) {
     case 't':
-        return JSON_TRUE;
+        return JSON_KIND_TRUE;
     case 'f':
-        return JSON_FALSE;
+        return JSON_KIND_FALSE;
     case 'n':
-        return JSON_NULL;
+        return JSON_KIND_NULL;
     default:
-        return JSON_NUMBER;
+        return JSON_KIND_NUMBER;
     }
 }
 
@@ -267,7 +267,7 @@ static void convert(struct json *j, void *tokens)
     for (uint32_t i = 0; i < j->n; i++) {
         while (depth && j->tokens[i].start >= j->tokens[open[depth - 1]].end)
             j->tokens[open[--depth]].next = i;
-        if (j->tokens[i].type <= JSON_ARRAY)
+        if (j->tokens[i].type <= JSON_KIND_ARRAY)
             open[depth++] = i;
     }
     while (depth)
@@ -315,7 +315,7 @@ void json_free(struct json *j)
     *j = (struct json){0};
 }
 
-const char *json_type_name(enum json_type t)
+const char *json_kind_name(enum json_kind t)
 {
     static const char *const names[] = {"an object", "an array", "a string", "a number",
                                         "true",      "false",    "null"};
@@ -324,7 +324,7 @@ const char *json_type_name(enum json_type t)
 
 uint32_t json_get(const struct json *j, uint32_t object, const char *name)
 {
-    if (object == JSON_NONE || json_type(j, object) != JSON_OBJECT)
+    if (object == JSON_NONE || json_kind(j, object) != JSON_KIND_OBJECT)
         return JSON_NONE;
     uint32_t found = JSON_NONE;
     for (uint32_t k = json_first(j, object); k != JSON_NONE; k = json_next_member(j, object, k))
@@ -335,7 +335,7 @@ uint32_t json_get(const struct json *j, uint32_t object, const char *name)
 
 uint32_t json_count(const struct json *j, uint32_t t)
 {
-    bool object = json_type(j, t) == JSON_OBJECT;
+    bool object = json_kind(j, t) == JSON_KIND_OBJECT;
     uint32_t n = 0;
     for (uint32_t i = json_first(j, t); i != JSON_NONE;
          i = object ? json_next_member(j, t, i) : json_next(j, t, i))
@@ -414,7 +414,7 @@ size_t json_unescape(char *out, struct str raw)
 int json_text(struct str *out, const struct json *j, uint32_t t, struct arena *a)
 {
     *out = (struct str){0};
-    if (json_type(j, t) != JSON_STRING)
+    if (json_kind(j, t) != JSON_KIND_STRING)
         return IR_EINPUT;
     struct str raw = json_raw(j, t);
     if (str_chr(raw, '\\') < 0) {
@@ -432,7 +432,7 @@ bool json_int(int64_t *out, const struct json *j, uint32_t t)
 {
     struct str s = json_raw(j, t);
     char buf[24];
-    if (json_type(j, t) != JSON_NUMBER || s.n >= sizeof buf)
+    if (json_kind(j, t) != JSON_KIND_NUMBER || s.n >= sizeof buf)
         return false;
     memcpy(buf, s.s, s.n);
     buf[s.n] = '\0';

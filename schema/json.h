@@ -18,12 +18,20 @@
 #define JSON_DEPTH_MAX 1024                /* objects and arrays in each other */
 #define JSON_TEXT_MAX  ((size_t)INT32_MAX) /* bytes: jsmn's offsets are int */
 
-enum json_type { JSON_OBJECT, JSON_ARRAY, JSON_STRING, JSON_NUMBER, JSON_TRUE, JSON_FALSE, JSON_NULL };
+enum json_kind {
+    JSON_KIND_OBJECT,
+    JSON_KIND_ARRAY,
+    JSON_KIND_STRING,
+    JSON_KIND_NUMBER,
+    JSON_KIND_TRUE,
+    JSON_KIND_FALSE,
+    JSON_KIND_NULL
+};
 
 struct json_token {
     uint32_t start, end; /* bytes of the text: an object with its braces, a string without its quotes */
     uint32_t next;       /* the first token after this one and all that is in it */
-    uint32_t type;       /* enum json_type */
+    uint32_t type;       /* enum json_kind */
 };
 
 /* tokens[0] is the whole value. */
@@ -43,13 +51,13 @@ struct json_error {
 int json_parse(struct json *out, struct str text, uint32_t max_depth, size_t max_bytes, struct json_error *e);
 void json_free(struct json *j);
 
-static inline enum json_type json_type(const struct json *j, uint32_t t)
+static inline enum json_kind json_kind(const struct json *j, uint32_t t)
 {
-    return (enum json_type)j->tokens[t].type;
+    return (enum json_kind)j->tokens[t].type;
 }
 
 /* "an object", "a string", ... for messages. */
-const char *json_type_name(enum json_type t);
+const char *json_kind_name(enum json_kind t);
 
 /* The value of a member of an object (the last of that name, as Python reads it), or JSON_NONE; JSON_NONE
  * too when `object` is none. The name must need no escapes. */

@@ -60,20 +60,20 @@ static int custom_open(struct custom *c, struct str raw)
     int rc = json_parse(&c->json, (struct str){c->text, decode(c)}, JSON_DEPTH_MAX, 0, &e);
     if (rc == IR_EMEM)
         return rc;
-    return rc == 0 && json_type(&c->json, 0) == JSON_OBJECT;
+    return rc == 0 && json_kind(&c->json, 0) == JSON_KIND_OBJECT;
 }
 
 /* Where a token begins and ends in raw, with the quotes of a string. */
 static uint32_t start_of(const struct custom *c, uint32_t t)
 {
     const struct json_token *k = &c->json.tokens[t];
-    return c->at[k->start - (k->type == JSON_STRING)];
+    return c->at[k->start - (k->type == JSON_KIND_STRING)];
 }
 
 static uint32_t end_of(const struct custom *c, uint32_t t)
 {
     const struct json_token *k = &c->json.tokens[t];
-    return c->at[k->end + (k->type == JSON_STRING)];
+    return c->at[k->end + (k->type == JSON_KIND_STRING)];
 }
 
 static bool is_tag(const struct custom *c, uint32_t name)

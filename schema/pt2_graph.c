@@ -94,8 +94,8 @@ static int add_arg(struct pt2_reader *r, const struct reading *n, uint32_t value
 static uint32_t tensor_name(struct pt2_reader *r, uint32_t token, int *rc)
 {
     uint32_t name;
-    if ((*rc = pt2_expect(r, token, JSON_OBJECT, "as_tensor")) != 0 ||
-        (*rc = pt2_need(&name, r, token, "name", JSON_STRING)) != 0)
+    if ((*rc = pt2_expect(r, token, JSON_KIND_OBJECT, "as_tensor")) != 0 ||
+        (*rc = pt2_need(&name, r, token, "name", JSON_KIND_STRING)) != 0)
         return NAME_NONE;
     return pt2_name(r, name, "name", rc);
 }
@@ -155,7 +155,7 @@ static int optional_tensor(struct pt2_reader *r, struct reading *n, uint32_t tok
 static int each(struct pt2_reader *r, struct reading *n, uint32_t list, const char *what, on_tensor f,
                 bool optional)
 {
-    int rc = pt2_expect(r, list, JSON_ARRAY, what);
+    int rc = pt2_expect(r, list, JSON_KIND_ARRAY, what);
     for (uint32_t t = rc == 0 ? json_first(r->json, list) : JSON_NONE; rc == 0 && t != JSON_NONE;
          t = json_next(r->json, list, t))
         rc = optional ? optional_tensor(r, n, t, f) : f(r, n, t);
@@ -164,7 +164,7 @@ static int each(struct pt2_reader *r, struct reading *n, uint32_t list, const ch
 
 static int each_of_each(struct pt2_reader *r, struct reading *n, uint32_t list, on_tensor f)
 {
-    int rc = pt2_expect(r, list, JSON_ARRAY, "as_nested_tensors");
+    int rc = pt2_expect(r, list, JSON_KIND_ARRAY, "as_nested_tensors");
     for (uint32_t t = rc == 0 ? json_first(r->json, list) : JSON_NONE; rc == 0 && t != JSON_NONE;
          t = json_next(r->json, list, t))
         rc = each(r, n, t, "as_nested_tensors", f, false);
@@ -236,10 +236,10 @@ static void set_modes(const struct pt2_reader *r, const struct reading *n, struc
     g->autocast = around->autocast;
     if (str_is(type, "higher_order.wrap_with_set_grad_enabled")) {
         uint32_t enabled = argument(r, n->inputs, 0, "as_bool");
-        g->no_grad = enabled != JSON_NONE && json_type(r->json, enabled) == JSON_FALSE;
+        g->no_grad = enabled != JSON_NONE && json_kind(r->json, enabled) == JSON_KIND_FALSE;
     } else if (str_is(type, "higher_order.wrap_with_autocast")) {
         uint32_t enabled = argument(r, n->inputs, 2, "as_bool");
-        bool on = enabled == JSON_NONE || json_type(r->json, enabled) == JSON_TRUE;
+        bool on = enabled == JSON_NONE || json_kind(r->json, enabled) == JSON_KIND_TRUE;
         g->autocast = on ? autocast_type(r, n->inputs) : 0;
     }
 }
@@ -255,10 +255,10 @@ static int nested_graph(struct pt2_reader *r, struct reading *n, uint32_t token)
                          .op = IR_NONE,
                          .depth = m->graphs[r->graph].depth + 1};
     int rc;
-    if ((rc = pt2_expect(r, token, JSON_OBJECT, "as_graph")) != 0 ||
-        (rc = pt2_need(&name, r, token, "name", JSON_STRING)) != 0 ||
+    if ((rc = pt2_expect(r, token, JSON_KIND_OBJECT, "as_graph")) != 0 ||
+        (rc = pt2_need(&name, r, token, "name", JSON_KIND_STRING)) != 0 ||
         (rc = pt2_string(&g.attr, r, name, "name")) != 0 ||
-        (rc = pt2_need(&graph, r, token, "graph", JSON_OBJECT)) != 0)
+        (rc = pt2_need(&graph, r, token, "graph", JSON_KIND_OBJECT)) != 0)
         return rc;
     if (g.depth > r->max_depth)
         return pt2_fail(r, token, "graphs are nested more than %u deep", r->max_depth);
@@ -293,8 +293,8 @@ static int read_input(struct pt2_reader *r, struct reading *n, uint32_t token)
 {
     uint32_t arg, kind;
     int rc;
-    if ((rc = pt2_expect(r, token, JSON_OBJECT, "inputs")) != 0 ||
-        (rc = pt2_need(&arg, r, token, "arg", JSON_OBJECT)) != 0 ||
+    if ((rc = pt2_expect(r, token, JSON_KIND_OBJECT, "inputs")) != 0 ||
+        (rc = pt2_need(&arg, r, token, "arg", JSON_KIND_OBJECT)) != 0 ||
         (rc = pt2_union(&kind, r, arg, "arg")) != 0)
         return rc;
     struct str is = json_raw(r->json, kind);
@@ -320,8 +320,8 @@ static int read_operands(struct pt2_reader *r, struct reading *n, uint32_t token
     const struct json *j = r->json;
     uint32_t inputs, outputs;
     int rc;
-    if ((rc = pt2_need(&inputs, r, token, "inputs", JSON_ARRAY)) != 0 ||
-        (rc = pt2_need(&outputs, r, token, "outputs", JSON_ARRAY)) != 0)
+    if ((rc = pt2_need(&inputs, r, token, "inputs", JSON_KIND_ARRAY)) != 0 ||
+        (rc = pt2_need(&outputs, r, token, "outputs", JSON_KIND_ARRAY)) != 0)
         return rc;
     n->inputs = inputs;
     for (uint32_t t = json_first(j, inputs); rc == 0 && t != JSON_NONE; t = json_next(j, inputs, t))
@@ -336,17 +336,17 @@ static int read_operands(struct pt2_reader *r, struct reading *n, uint32_t token
 static int check_metadata(struct pt2_reader *r, uint32_t token)
 {
     uint32_t metadata;
-    int rc = pt2_need(&metadata, r, token, "metadata", JSON_OBJECT);
+    int rc = pt2_need(&metadata, r, token, "metadata", JSON_KIND_OBJECT);
     for (uint32_t k = rc == 0 ? json_first(r->json, metadata) : JSON_NONE; rc == 0 && k != JSON_NONE;
          k = json_next_member(r->json, metadata, k))
-        rc = pt2_expect(r, k + 1, JSON_STRING, "metadata");
+        rc = pt2_expect(r, k + 1, JSON_KIND_STRING, "metadata");
     return rc;
 }
 
 static int read_name(struct pt2_reader *r, struct reading *n, uint32_t token)
 {
     uint32_t name = json_get(r->json, token, "name");
-    if (name == JSON_NONE || json_type(r->json, name) == JSON_NULL)
+    if (name == JSON_NONE || json_kind(r->json, name) == JSON_KIND_NULL)
         return 0;
     return pt2_string(&n->node.name, r, name, "name");
 }
@@ -382,8 +382,8 @@ static int read_node(struct pt2_reader *r, uint32_t token)
     int rc;
     r->node = m->n_nodes;
     if ((rc = set_span(&n.node.span, r, token)) != 0 ||
-        (rc = pt2_expect(r, token, JSON_OBJECT, "nodes")) != 0 ||
-        (rc = pt2_need(&target, r, token, "target", JSON_STRING)) != 0 ||
+        (rc = pt2_expect(r, token, JSON_KIND_OBJECT, "nodes")) != 0 ||
+        (rc = pt2_need(&target, r, token, "target", JSON_KIND_STRING)) != 0 ||
         (rc = pt2_string(&type, r, target, "target")) != 0 || (rc = op_of(&n.node.op, r, type)) != 0 ||
         (rc = read_name(r, &n, token)) != 0)
         return rc;
@@ -448,7 +448,7 @@ static int read_graph_input(struct pt2_reader *r, uint32_t token, const struct p
 static int read_graph_inputs(struct pt2_reader *r, uint32_t graph, const struct pt2_body *body)
 {
     uint32_t list, i = 0;
-    int rc = pt2_need(&list, r, graph, "inputs", JSON_ARRAY);
+    int rc = pt2_need(&list, r, graph, "inputs", JSON_KIND_ARRAY);
     if (rc != 0)
         return rc;
     uint32_t n_args = body && body->n_args >= json_count(r->json, list) ? body->n_args : 0;
@@ -466,7 +466,7 @@ static int read_graph_inputs(struct pt2_reader *r, uint32_t graph, const struct 
 static int read_graph_outputs(struct pt2_reader *r, uint32_t graph)
 {
     uint32_t list;
-    int rc = pt2_need(&list, r, graph, "outputs", JSON_ARRAY);
+    int rc = pt2_need(&list, r, graph, "outputs", JSON_KIND_ARRAY);
     for (uint32_t t = rc == 0 ? json_first(r->json, list) : JSON_NONE; rc == 0 && t != JSON_NONE;
          t = json_next(r->json, list, t)) {
         uint32_t name = graph_tensor(r, t, "outputs", &rc);
@@ -489,9 +489,9 @@ static int read_graph(struct pt2_reader *r, uint32_t id, uint32_t token, const s
     r->graph = id;
     r->node = IR_NONE;
     m->graphs[id].first_node = m->n_nodes;
-    if ((rc = pt2_need(&metas, r, token, "tensor_values", JSON_OBJECT)) != 0 ||
+    if ((rc = pt2_need(&metas, r, token, "tensor_values", JSON_KIND_OBJECT)) != 0 ||
         (rc = pt2_metas_read(r, metas)) != 0 || (rc = read_graph_inputs(r, token, body)) != 0 ||
-        (rc = pt2_need(&nodes, r, token, "nodes", JSON_ARRAY)) != 0)
+        (rc = pt2_need(&nodes, r, token, "nodes", JSON_KIND_ARRAY)) != 0)
         return rc;
     for (uint32_t t = json_first(r->json, nodes); rc == 0 && t != JSON_NONE; t = json_next(r->json, nodes, t))
         rc = read_node(r, t);
@@ -507,13 +507,13 @@ static int read_modules(struct pt2_reader *r, uint32_t graph_module)
 {
     struct ir_model *m = r->m;
     uint32_t list = json_get(r->json, graph_module, "module_call_graph");
-    int rc = list == JSON_NONE ? 0 : pt2_expect(r, list, JSON_ARRAY, "module_call_graph");
+    int rc = list == JSON_NONE ? 0 : pt2_expect(r, list, JSON_KIND_ARRAY, "module_call_graph");
     for (uint32_t t = list != JSON_NONE && rc == 0 ? json_first(r->json, list) : JSON_NONE;
          rc == 0 && t != JSON_NONE; t = json_next(r->json, list, t)) {
         uint32_t token;
         struct str fqn;
-        if ((rc = pt2_expect(r, t, JSON_OBJECT, "module_call_graph")) != 0 ||
-            (rc = pt2_need(&token, r, t, "fqn", JSON_STRING)) != 0 ||
+        if ((rc = pt2_expect(r, t, JSON_KIND_OBJECT, "module_call_graph")) != 0 ||
+            (rc = pt2_need(&token, r, t, "fqn", JSON_KIND_STRING)) != 0 ||
             (rc = pt2_string(&fqn, r, token, "fqn")) != 0)
             return rc;
         if (fqn.n == 0 || str_chr(fqn, '@') >= 0)
@@ -536,7 +536,7 @@ static int read_metadata(struct pt2_reader *r, struct pt2_program *prog, uint32_
     uint32_t metadata = json_get(r->json, graph_module, "metadata");
     if (metadata == JSON_NONE)
         return 0;
-    int rc = pt2_expect(r, metadata, JSON_OBJECT, "graph_module.metadata");
+    int rc = pt2_expect(r, metadata, JSON_KIND_OBJECT, "graph_module.metadata");
     prog->meta = json_raw(r->json, metadata);
     return rc == 0 && r->program == 0 ? pt2_custom_read(r, metadata, false) : rc;
 }
@@ -555,9 +555,9 @@ int pt2_program_read(struct pt2_reader *r, uint32_t program)
     uint32_t gm, graph, signature, id;
     struct pt2_program *prog = &r->pt2.programs[program];
     int rc;
-    if ((rc = pt2_need(&gm, r, 0, "graph_module", JSON_OBJECT)) != 0 ||
-        (rc = pt2_need(&graph, r, gm, "graph", JSON_OBJECT)) != 0 ||
-        (rc = pt2_need(&signature, r, gm, "signature", JSON_OBJECT)) != 0 ||
+    if ((rc = pt2_need(&gm, r, 0, "graph_module", JSON_KIND_OBJECT)) != 0 ||
+        (rc = pt2_need(&graph, r, gm, "graph", JSON_KIND_OBJECT)) != 0 ||
+        (rc = pt2_need(&signature, r, gm, "signature", JSON_KIND_OBJECT)) != 0 ||
         (rc = pt2_specs_read(r, signature)) != 0 || (rc = read_modules(r, gm)) != 0 ||
         (rc = read_metadata(r, prog, gm)) != 0)
         return rc;

@@ -73,16 +73,16 @@ int pt2_fail(struct pt2_reader *r, uint32_t token, const char *fmt, ...)
                          (int)n, message);
 }
 
-int pt2_expect(struct pt2_reader *r, uint32_t token, enum json_type type, const char *what)
+int pt2_expect(struct pt2_reader *r, uint32_t token, enum json_kind type, const char *what)
 {
-    enum json_type is = json_type(r->json, token);
+    enum json_kind is = json_kind(r->json, token);
     if (is == type)
         return 0;
-    return pt2_fail(r, token, "\"%s\": expected %s but found %s", what, json_type_name(type),
-                    json_type_name(is));
+    return pt2_fail(r, token, "\"%s\": expected %s but found %s", what, json_kind_name(type),
+                    json_kind_name(is));
 }
 
-int pt2_need(uint32_t *out, struct pt2_reader *r, uint32_t object, const char *name, enum json_type type)
+int pt2_need(uint32_t *out, struct pt2_reader *r, uint32_t object, const char *name, enum json_kind type)
 {
     *out = json_get(r->json, object, name);
     if (*out == JSON_NONE)
@@ -92,7 +92,7 @@ int pt2_need(uint32_t *out, struct pt2_reader *r, uint32_t object, const char *n
 
 int pt2_string(struct str *out, struct pt2_reader *r, uint32_t token, const char *what)
 {
-    int rc = pt2_expect(r, token, JSON_STRING, what);
+    int rc = pt2_expect(r, token, JSON_KIND_STRING, what);
     if (rc == 0 && json_text(out, r->json, token, &r->m->arena) != 0)
         rc = pt2_no_memory(r);
     return rc;
@@ -100,7 +100,7 @@ int pt2_string(struct str *out, struct pt2_reader *r, uint32_t token, const char
 
 int pt2_union(uint32_t *kind, struct pt2_reader *r, uint32_t token, const char *what)
 {
-    int rc = pt2_expect(r, token, JSON_OBJECT, what);
+    int rc = pt2_expect(r, token, JSON_KIND_OBJECT, what);
     if (rc != 0)
         return rc;
     *kind = json_first(r->json, token);
@@ -330,7 +330,7 @@ static int read_opsets(struct pt2_reader *r)
     uint32_t t = json_get(r->json, 0, "opset_version");
     if (t == JSON_NONE || m->n_opsets)
         return 0;
-    int rc = pt2_expect(r, t, JSON_OBJECT, "opset_version");
+    int rc = pt2_expect(r, t, JSON_KIND_OBJECT, "opset_version");
     if (rc != 0)
         return rc;
     m->opsets = arena_alloc(&m->arena, json_count(r->json, t), sizeof *m->opsets);
@@ -351,10 +351,10 @@ static int read_dialect(struct pt2_reader *r)
 {
     uint32_t list = json_get(r->json, 0, "verifiers");
     bool training = false;
-    int rc = list == JSON_NONE ? 0 : pt2_expect(r, list, JSON_ARRAY, "verifiers");
+    int rc = list == JSON_NONE ? 0 : pt2_expect(r, list, JSON_KIND_ARRAY, "verifiers");
     for (uint32_t t = rc == 0 && list != JSON_NONE ? json_first(r->json, list) : JSON_NONE; t != JSON_NONE;
          t = json_next(r->json, list, t))
-        training |= json_type(r->json, t) == JSON_STRING && str_is(json_raw(r->json, t), "TRAINING");
+        training |= json_kind(r->json, t) == JSON_KIND_STRING && str_is(json_raw(r->json, t), "TRAINING");
     r->m->decomposed |= !training;
     return rc;
 }
@@ -376,7 +376,7 @@ static int read_program(struct pt2_reader *r, uint32_t program)
     if (rc != 0)
         return diag_error_at(r->d, rc, NULL, "program", offset_of(r, prog->text.s + e.offset),
                              "the program is not valid JSON: %s", e.message);
-    if ((rc = pt2_expect(r, 0, JSON_OBJECT, "program")) == 0 && (rc = read_version(r)) == 0 &&
+    if ((rc = pt2_expect(r, 0, JSON_KIND_OBJECT, "program")) == 0 && (rc = read_version(r)) == 0 &&
         (rc = read_opsets(r)) == 0 && (rc = read_dialect(r)) == 0)
         rc = pt2_program_read(r, program);
     json_free(&json);

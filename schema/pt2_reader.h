@@ -91,9 +91,9 @@ int pt2_no_memory(struct pt2_reader *r);
 int pt2_fail(struct pt2_reader *r, uint32_t token, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 /* The member `name` of an object must be there and of a type. 0 and *out, or IR_EINPUT (reported). */
-int pt2_need(uint32_t *out, struct pt2_reader *r, uint32_t object, const char *name, enum json_type type);
+int pt2_need(uint32_t *out, struct pt2_reader *r, uint32_t object, const char *name, enum json_kind type);
 /* A token must be of a type; `what` is for the message. */
-int pt2_expect(struct pt2_reader *r, uint32_t token, enum json_type type, const char *what);
+int pt2_expect(struct pt2_reader *r, uint32_t token, enum json_kind type, const char *what);
 /* A string's text. 0 or a negative ir_err (reported). */
 int pt2_string(struct str *out, struct pt2_reader *r, uint32_t token, const char *what);
 /* A union: an object whose one member's name says what its value is. *kind is the name's token. */

@@ -44,9 +44,9 @@ static uint32_t find_argument(const struct json *j, const char *name)
     int64_t want = position_of(name), i = 0;
     for (uint32_t t = json_first(j, inputs); t != JSON_NONE; t = json_next(j, inputs, t), i++) {
         uint32_t is = json_get(j, t, "name");
-        bool hit = want >= 0
-                       ? i == want
-                       : is != JSON_NONE && json_type(j, is) == JSON_STRING && str_is(json_raw(j, is), name);
+        bool hit = want >= 0 ? i == want
+                             : is != JSON_NONE && json_kind(j, is) == JSON_KIND_STRING &&
+                                   str_is(json_raw(j, is), name);
         if (hit)
             return json_first(j, json_get(j, t, "arg"));
     }
@@ -58,8 +58,8 @@ static void take_ints(struct ir_attr *out, const struct json *j, uint32_t list)
     out->kind = IR_ATTR_INTS;
     out->ints_known = true;
     for (uint32_t t = json_first(j, list); t != JSON_NONE; t = json_next(j, list, t)) {
-        int64_t v = json_type(j, t) == JSON_TRUE;
-        if (out->n_ints == IR_INTS_MAX || (json_type(j, t) == JSON_NUMBER && !json_int(&v, j, t))) {
+        int64_t v = json_kind(j, t) == JSON_KIND_TRUE;
+        if (out->n_ints == IR_INTS_MAX || (json_kind(j, t) == JSON_KIND_NUMBER && !json_int(&v, j, t))) {
             out->ints_known = false;
             return;
         }
@@ -90,7 +90,7 @@ static void take_int(struct ir_attr *out, const struct json *j, uint32_t t)
 
 static int take_string(struct ir_attr *out, struct ir_model *m, const struct json *j, uint32_t t)
 {
-    if (t == JSON_NONE || json_type(j, t) != JSON_STRING)
+    if (t == JSON_NONE || json_kind(j, t) != JSON_KIND_STRING)
         return 0;
     out->kind = IR_ATTR_STR;
     return json_text(&out->s, j, t, &m->arena) == 0 ? 0 : no_memory(m);
@@ -101,7 +101,8 @@ static void take_float(struct ir_attr *out, const struct json *j, uint32_t t)
 {
     struct str s = json_raw(j, t);
     char buf[64], *end;
-    if ((json_type(j, t) != JSON_NUMBER && json_type(j, t) != JSON_STRING) || s.n == 0 || s.n >= sizeof buf)
+    if ((json_kind(j, t) != JSON_KIND_NUMBER && json_kind(j, t) != JSON_KIND_STRING) || s.n == 0 ||
+        s.n >= sizeof buf)
         return;
     memcpy(buf, s.s, s.n);
     buf[s.n] = '\0';
@@ -114,14 +115,14 @@ static int take(struct ir_attr *out, struct ir_model *m, const struct json *j, u
 {
     struct str is = json_raw(j, kind);
     uint32_t value = kind + 1;
-    bool list = json_type(j, value) == JSON_ARRAY;
+    bool list = json_kind(j, value) == JSON_KIND_ARRAY;
     if (str_is(is, "as_int") || str_is(is, "as_memory_format") || str_is(is, "as_layout"))
         take_int(out, j, value);
     else if (str_is(is, "as_sym_int") || str_is(is, "as_sym_bool"))
         take_int(out, j, json_get(j, value, "as_int"));
     else if (str_is(is, "as_bool")) {
         out->kind = IR_ATTR_INT;
-        out->i = json_type(j, value) == JSON_TRUE;
+        out->i = json_kind(j, value) == JSON_KIND_TRUE;
     } else if (str_is(is, "as_scalar_type")) {
         take_int(out, j, value);
         out->dtype = pt2_dtype(out->i);
@@ -160,7 +161,7 @@ static int source_attr(struct ir_model *m, uint32_t node, const char *name, stru
 static struct str custom_raw(const struct json *j, uint32_t metadata)
 {
     uint32_t custom = json_get(j, metadata, "custom");
-    bool text = custom != JSON_NONE && json_type(j, custom) == JSON_STRING;
+    bool text = custom != JSON_NONE && json_kind(j, custom) == JSON_KIND_STRING;
     return text ? json_raw(j, custom) : (struct str){0};
 }
 
@@ -171,7 +172,7 @@ static int custom_value(struct str *out, struct ir_model *m, const struct json *
     char *p = arena_alloc(&m->arena, raw.n + 1, 1);
     if (!p)
         return no_memory(m);
-    if (json_type(j, t) == JSON_STRING)
+    if (json_kind(j, t) == JSON_KIND_STRING)
         raw.n = json_unescape(p, raw);
     else
         memcpy(p, raw.s, raw.n);
@@ -190,7 +191,7 @@ static int custom_json(struct json *j, char **text, struct ir_model *m, struct s
     int rc = json_parse(j, (struct str){*text, json_unescape(*text, custom)}, ANY_DEPTH, m->arena.limit, &e);
     if (rc != 0)
         return rc == IR_EMEM ? no_memory(m) : 0;
-    return json_type(j, 0) == JSON_OBJECT;
+    return json_kind(j, 0) == JSON_KIND_OBJECT;
 }
 
 static int source_meta(struct ir_model *m, uint32_t node, const char *key, struct str *out)
@@ -201,7 +202,7 @@ static int source_meta(struct ir_model *m, uint32_t node, const char *key, struc
     if (rc != 0)
         return rc;
     uint32_t metadata = json_get(j, 0, "metadata"), t = json_get(j, metadata, key);
-    if (t != JSON_NONE && json_type(j, t) == JSON_STRING)
+    if (t != JSON_NONE && json_kind(j, t) == JSON_KIND_STRING)
         return json_text(out, j, t, &m->arena) == 0 ? 1 : no_memory(m);
     struct str custom = custom_raw(j, metadata);
     if (custom.n == 0)

@@ -52,7 +52,7 @@ int pt2_metas_read(struct pt2_reader *r, uint32_t tensor_values)
          k = json_next_member(j, tensor_values, k)) {
         int rc;
         uint32_t name = pt2_name(r, k, "tensor_values", &rc);
-        if (rc != 0 || (rc = pt2_expect(r, k + 1, JSON_OBJECT, "tensor_values")) != 0 ||
+        if (rc != 0 || (rc = pt2_expect(r, k + 1, JSON_KIND_OBJECT, "tensor_values")) != 0 ||
             (rc = room_for_binding(r, name)) != 0)
             return rc;
         r->bindings[name].meta_epoch = r->graph + 1;
@@ -67,9 +67,9 @@ static int read_spec(struct pt2_reader *r, uint32_t body, const char *fqn_key, b
 {
     uint32_t arg, name_token, fqn;
     int rc;
-    if ((rc = pt2_need(&arg, r, body, "arg", JSON_OBJECT)) != 0 ||
-        (rc = pt2_need(&name_token, r, arg, "name", JSON_STRING)) != 0 ||
-        (rc = pt2_need(&fqn, r, body, fqn_key, JSON_STRING)) != 0)
+    if ((rc = pt2_need(&arg, r, body, "arg", JSON_KIND_OBJECT)) != 0 ||
+        (rc = pt2_need(&name_token, r, arg, "name", JSON_KIND_STRING)) != 0 ||
+        (rc = pt2_need(&fqn, r, body, fqn_key, JSON_KIND_STRING)) != 0)
         return rc;
     uint32_t name = pt2_name(r, name_token, "name", &rc);
     if (rc != 0 || (rc = pt2_room(r, &r->specs, &r->cap_specs, (size_t)name + 1, sizeof *r->specs)) != 0)
@@ -93,7 +93,7 @@ int pt2_specs_read(struct pt2_reader *r, uint32_t signature)
                  {"tensor_constant", "tensor_constant_name", true}};
     const struct json *j = r->json;
     uint32_t list;
-    int rc = pt2_need(&list, r, signature, "input_specs", JSON_ARRAY);
+    int rc = pt2_need(&list, r, signature, "input_specs", JSON_KIND_ARRAY);
     for (uint32_t t = rc == 0 ? json_first(j, list) : JSON_NONE; rc == 0 && t != JSON_NONE;
          t = json_next(j, list, t)) {
         uint32_t kind;
@@ -101,7 +101,7 @@ int pt2_specs_read(struct pt2_reader *r, uint32_t signature)
             break;
         for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
             if (str_is(json_raw(j, kind), kinds[i].kind) &&
-                (rc = pt2_expect(r, kind + 1, JSON_OBJECT, kinds[i].kind)) == 0)
+                (rc = pt2_expect(r, kind + 1, JSON_KIND_OBJECT, kinds[i].kind)) == 0)
                 rc = read_spec(r, kind + 1, kinds[i].fqn, kinds[i].buffer);
     }
     return rc;
@@ -136,7 +136,7 @@ static int read_dim(struct pt2_reader *r, uint32_t token, const char *what, int6
     if (str_is(is, "as_expr")) {
         *dim = IR_DIM_UNKNOWN;
         *hint = hint_of(r->json, kind + 1);
-        return pt2_expect(r, kind + 1, JSON_OBJECT, "as_expr");
+        return pt2_expect(r, kind + 1, JSON_KIND_OBJECT, "as_expr");
     }
     if (!str_is(is, "as_int"))
         return pt2_fail(r, token, "\"%s\": expected \"as_int\" or \"as_expr\"", what);
@@ -150,7 +150,7 @@ static int read_dim(struct pt2_reader *r, uint32_t token, const char *what, int6
 static int read_dims(struct dims *out, struct pt2_reader *r, uint32_t meta, const char *what)
 {
     uint32_t list;
-    int rc = pt2_need(&list, r, meta, what, JSON_ARRAY);
+    int rc = pt2_need(&list, r, meta, what, JSON_KIND_ARRAY);
     out->rank = 0;
     for (uint32_t t = rc == 0 ? json_first(r->json, list) : JSON_NONE;
          rc == 0 && t != JSON_NONE && out->rank <= IR_RANK_MAX; t = json_next(r->json, list, t)) {
@@ -182,11 +182,12 @@ static int read_layout(struct ir_layout *out, struct pt2_reader *r, uint32_t met
     uint32_t grad = json_get(r->json, meta, "requires_grad");
     uint32_t kind = json_get(r->json, meta, "layout");
     int64_t layout = LAYOUT_STRIDED;
-    if (grad != JSON_NONE && json_type(r->json, grad) != JSON_TRUE && json_type(r->json, grad) != JSON_FALSE)
+    if (grad != JSON_NONE && json_kind(r->json, grad) != JSON_KIND_TRUE &&
+        json_kind(r->json, grad) != JSON_KIND_FALSE)
         return pt2_fail(r, grad, "\"requires_grad\": expected true or false");
     if (kind != JSON_NONE && !json_int(&layout, r->json, kind))
         return pt2_fail(r, kind, "\"layout\": expected a number");
-    out->requires_grad = grad != JSON_NONE && json_type(r->json, grad) == JSON_TRUE;
+    out->requires_grad = grad != JSON_NONE && json_kind(r->json, grad) == JSON_KIND_TRUE;
     if (sizes->rank > IR_RANK_MAX || strides.rank != sizes->rank || layout != LAYOUT_STRIDED)
         return 0;
     out->sizes = ir_shape_intern(r->m, sizes->rank, sizes->hint);
@@ -201,7 +202,7 @@ static int read_meta(struct ir_value *v, struct ir_layout *l, struct pt2_reader 
     uint32_t dtype;
     int64_t scalar;
     int rc = read_dims(&sizes, r, meta, "sizes");
-    if (rc != 0 || (rc = pt2_need(&dtype, r, meta, "dtype", JSON_NUMBER)) != 0)
+    if (rc != 0 || (rc = pt2_need(&dtype, r, meta, "dtype", JSON_KIND_NUMBER)) != 0)
         return rc;
     if (!json_int(&scalar, r->json, dtype))
         return pt2_fail(r, dtype, "\"dtype\": expected a number");
@@ -301,7 +302,7 @@ static uint32_t place_of(struct pt2_reader *r, uint32_t entry, int *rc)
 {
     uint32_t path = json_get(r->json, entry, "path_name");
     *rc = 0;
-    if (path == JSON_NONE || json_type(r->json, path) != JSON_STRING)
+    if (path == JSON_NONE || json_kind(r->json, path) != JSON_KIND_STRING)
         return NAME_NONE;
     uint32_t id = pt2_name(r, path, "path_name", rc);
     if (*rc == 0)
@@ -332,8 +333,8 @@ static int add_unused(struct pt2_reader *r, uint32_t name, uint32_t entry)
 {
     int rc;
     uint32_t meta = json_get(r->json, entry, "tensor_meta"), is_param = json_get(r->json, entry, "is_param");
-    if (meta == JSON_NONE || json_type(r->json, meta) != JSON_OBJECT || is_param == JSON_NONE ||
-        json_type(r->json, is_param) != JSON_TRUE)
+    if (meta == JSON_NONE || json_kind(r->json, meta) != JSON_KIND_OBJECT || is_param == JSON_NONE ||
+        json_kind(r->json, is_param) != JSON_KIND_TRUE)
         return 0;
     uint32_t fqn = pt2_name(r, name, "config", &rc);
     uint32_t place = rc == 0 && !is_known(r, fqn) ? place_of(r, entry, &rc) : NAME_NONE;
@@ -353,7 +354,7 @@ int pt2_weights_read(struct pt2_reader *r)
     const struct json *j = r->json;
     uint32_t config = json_get(j, 0, "config");
     int rc = 0;
-    if (config == JSON_NONE || json_type(j, config) != JSON_OBJECT)
+    if (config == JSON_NONE || json_kind(j, config) != JSON_KIND_OBJECT)
         return 0;
     for (uint32_t k = json_first(j, config); rc == 0 && k != JSON_NONE; k = json_next_member(j, config, k))
         rc = note_place(r, k, k + 1);

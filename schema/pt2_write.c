@@ -186,7 +186,7 @@ static int remember_wide(struct writer *w, const struct zip_wide *wide)
 /* Where token t ends in the text, with the quote of a string. */
 static const char *end_of(const struct json *j, uint32_t t)
 {
-    return j->text.s + j->tokens[t].end + (json_type(j, t) == JSON_STRING);
+    return j->text.s + j->tokens[t].end + (json_kind(j, t) == JSON_KIND_STRING);
 }
 
 /* Finds the members of a metadata object. */
@@ -197,8 +197,8 @@ static void target_fill(struct target *t, const struct json *j, uint32_t metadat
     for (uint32_t k = json_first(j, metadata); k != JSON_NONE; k = json_next_member(j, metadata, k)) {
         const char *end = end_of(j, k + 1), *start = j->text.s + j->tokens[k].start - 1;
         bool custom = str_is(json_raw(j, k), "custom");
-        t->foreign |= custom && json_type(j, k + 1) != JSON_STRING;
-        if (custom && json_type(j, k + 1) == JSON_STRING) {
+        t->foreign |= custom && json_kind(j, k + 1) != JSON_KIND_STRING;
+        if (custom && json_kind(j, k + 1) == JSON_KIND_STRING) {
             uint32_t next = json_next_member(j, metadata, k);
             t->custom = json_raw(j, k + 1);
             if (before)

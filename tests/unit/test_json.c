@@ -149,7 +149,7 @@ Test(json, walking)
     struct json_error e;
     cr_assert_eq(parse(&j, "{\"a\": [1, [2, 3], \"x\"], \"b\": {}, \"a2\": {\"a\": 7}, \"b\": 5}", &e), 0);
     uint32_t a = json_get(&j, 0, "a");
-    cr_expect_eq(json_type(&j, a), JSON_ARRAY);
+    cr_expect_eq(json_kind(&j, a), JSON_KIND_ARRAY);
     cr_expect_eq(json_count(&j, a), 3);
     cr_expect_eq(json_count(&j, 0), 4);
     uint32_t x = json_first(&j, a);
