@@ -12,6 +12,8 @@ MANDIR     ?= $(PREFIX)/share/man
 
 PROTOC_C ?= protoc-c
 AR       ?= ar
+LD       ?= ld
+OBJCOPY  ?= objcopy
 ifeq ($(origin CC),default)
 CC = gcc
 endif
@@ -43,20 +45,21 @@ LIB_SRC  := $(sort $(wildcard ir/*.c schema/*.c passes/*.c lib/*.c))
 CLI_SRC  := $(sort $(wildcard cli/*.c))
 UNIT_SRC := $(sort $(wildcard tests/unit/test_*.c))
 MODELS   := tests/cases tests/pt2 tests/golden examples
-C_FILES  := $(sort $(wildcard $(foreach d,bench cli examples include ir lib passes schema tests tests/unit,$d/*.[ch])))
+C_FILES  := $(sort $(wildcard $(foreach d,bench cli examples include ir lib passes schema tests tests/unit tests/faults,$d/*.[ch])))
 
 PB       = $(BUILD)/schema/onnx.pb-c
 LIB_OBJ  = $(LIB_SRC:%.c=$(BUILD)/%.o) $(PB).o
 CLI_OBJ  = $(CLI_SRC:%.c=$(BUILD)/%.o)
 UNIT_BIN = $(UNIT_SRC:%.c=$(BUILD)/%)
 UNIT_OBJ = $(BUILD)/tests/unit/graph_builder.o
+FAULTS   = $(addprefix $(BUILD)/tests/faults/,faults alloc_shim.so)
 PROGRAM  = $(BUILD)/sactag
 
 # Sub-makes use every core unless -j was given.
 JOBS = $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc))
 SUBMAKE = +@$(MAKE) --no-print-directory $(JOBS)
 
-.PHONY: bench bench-programs bench-counts all demo check deps deps-check unit golden golden-test parity invariants diff-test docs-test asan clang valgrind \
+.PHONY: bench bench-programs bench-counts all demo check deps deps-check unit golden golden-test parity invariants diff-test faults docs-test asan clang valgrind \
         tests corpus format format-check lint install uninstall clean help FORCE
 .DELETE_ON_ERROR:
 .SUFFIXES:
@@ -93,7 +96,16 @@ $(BUILD)/%.o: %.c $(BUILD)/.flags | $(PB).h
 	@mkdir -p $(@D)
 	$(call show,CC)$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) $(WARN) -MMD -MP -c -o $@ $<
 
-$(BUILD)/libsactag.a: $(LIB_OBJ)
+# One object, so that only the functions of the public header can be seen from outside.
+$(BUILD)/libsactag.o: $(LIB_OBJ)
+	$(call show,LINK)$(LD) -r -o $@ $^ && $(OBJCOPY) --wildcard --keep-global-symbol='sactag_*' $@
+
+$(BUILD)/libsactag.a: $(BUILD)/libsactag.o
+	@rm -f $@
+	$(call show,AR)$(AR) rcs $@ $^
+
+# The same with all that is in it, for the unit tests.
+$(BUILD)/internal.a: $(LIB_OBJ)
 	@rm -f $@
 	$(call show,AR)$(AR) rcs $@ $^
 
@@ -104,10 +116,16 @@ $(BUILD)/libsactag.so: $(LIB_OBJ) lib/sactag.map
 $(PROGRAM): $(CLI_OBJ) $(BUILD)/libsactag.a
 	$(call show,LINK)$(CC) $(CFLAGS_ALL) $(LDFLAGS) -o $@ $^ $(LIBS)
 
-$(UNIT_BIN): $(BUILD)/tests/unit/%: $(BUILD)/tests/unit/%.o $(UNIT_OBJ) $(BUILD)/libsactag.a
+$(UNIT_BIN): $(BUILD)/tests/unit/%: $(BUILD)/tests/unit/%.o $(UNIT_OBJ) $(BUILD)/internal.a
 	$(call show,LINK)$(CC) $(CFLAGS_ALL) $(LDFLAGS) -o $@ $^ $(LIBS) -lcriterion
 
--include $(LIB_OBJ:.o=.d) $(CLI_OBJ:.o=.d) $(UNIT_BIN:=.d) $(UNIT_OBJ:.o=.d)
+$(BUILD)/tests/faults/faults: $(addprefix $(BUILD)/tests/faults/,faults.o snapshot.o trace.o)
+	$(call show,LINK)$(CC) $(CFLAGS_ALL) $(LDFLAGS) -o $@ $^
+
+$(BUILD)/tests/faults/alloc_shim.so: $(BUILD)/tests/faults/alloc_shim.o
+	$(call show,LINK)$(CC) $(CFLAGS_ALL) $(LDFLAGS) -shared -o $@ $^
+
+-include $(LIB_OBJ:.o=.d) $(CLI_OBJ:.o=.d) $(UNIT_BIN:=.d) $(UNIT_OBJ:.o=.d) $(wildcard $(BUILD)/tests/faults/*.d)
 
 # ---- using
 
@@ -146,7 +164,7 @@ check: ## install what is missing, build with gcc and clang, plain and sanitised
 	$(SUBMAKE) all tests CC=clang VARIANT=asan BUILD=$(BUILD)/clang-asan
 	@tests/run $(BUILD)
 
-tests: $(UNIT_BIN) $(BUILD)/parity ## build the test programs
+tests: $(UNIT_BIN) $(BUILD)/parity $(FAULTS) ## build the test programs
 
 $(BUILD)/parity: tests/parity.c $(BUILD)/.flags
 	$(call show,CC)$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) $(WARN) -o $@ $<
@@ -173,6 +191,9 @@ diff-test: all ## plan files, diff, apply and check on every model
 
 corpus: all ## the same over any directory of models: make corpus CORPUS=DIR
 	@tests/invariants.sh $(PROGRAM) $(CORPUS)
+
+faults: all $(FAULTS) ## every fault in memory, disk and power: what is left (make check tries one in a few)
+	@tests/faults.sh --all $(BUILD)
 
 docs-test: all ## run every command that the documents show
 	@tests/docs.sh $(PROGRAM)

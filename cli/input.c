@@ -18,7 +18,7 @@ int input_done(struct input *in, const struct options *o, int status)
 {
     /* An error without a word: there was no memory for the message. */
     if (!message_diag(&o->voice, in->name, in->d) && status < 0)
-        return message_error(sactag_exit_code(status), &o->voice, in->name, "out of memory");
+        return message_error(sactag_exit_code(SACTAG_EMEM), &o->voice, in->name, "out of memory");
     return sactag_exit_code(status);
 }
 

@@ -16,7 +16,8 @@
  *
  * Files are mapped, never copied to memory. If another process truncates a file while it is mapped, the
  * kernel sends SIGBUS: a program that cannot rule that out installs a handler (as the command line does) or
- * uses sactag_open_buffer.
+ * uses sactag_open_buffer. What is cut off within the file's last page reads as zeros, without a signal:
+ * opening, deciding and writing look for that at their end, and fail with SACTAG_EIO.
  *
  * Rules cited as "SPEC n" are those of docs/POLICY.md and docs/TAGS.md, which say where each comes from. */
 #ifndef SACTAG_H

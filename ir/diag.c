@@ -143,6 +143,15 @@ static bool said(const struct diag *d, const struct diag_item *it)
     return false;
 }
 
+/* That memory ran out is said once, by whom it happened to. */
+static bool said_no_memory(const struct diag *d)
+{
+    for (size_t i = 0; i < d->n; i++)
+        if (d->items[i].level == DIAG_ERROR && d->items[i].code == IR_EMEM)
+            return true;
+    return false;
+}
+
 static void add(struct diag *d, struct diag_item it, const char *node, const char *field, const char *fmt,
                 va_list ap) __attribute__((format(printf, 5, 0)));
 static void add(struct diag *d, struct diag_item it, const char *node, const char *field, const char *fmt,
@@ -154,6 +163,8 @@ static void add(struct diag *d, struct diag_item it, const char *node, const cha
         d->dropped++;
         return;
     }
+    if (it.level == DIAG_ERROR && it.code == IR_EMEM && said_no_memory(d))
+        return;
     it.message = format(fmt, ap);
     if (it.message && it.level != DIAG_ERROR && said(d, &it)) {
         free(it.message);

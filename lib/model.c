@@ -89,7 +89,12 @@ static int open_mapped(sactag_model **out, sactag_model *m, const struct sactag_
     }
     m->bytes = m->file.bytes;
     m->size = m->file.size;
-    return finish_open(out, m, limits, d);
+    e = finish_open(out, m, limits, d);
+    if (e == 0 && (e = file_in_whole(&m->file, d)) != 0) {
+        *out = NULL;
+        sactag_close(m);
+    }
+    return e;
 }
 
 int model_open_file(sactag_model **out, struct file_in *file, const struct sactag_limits *limits,

@@ -182,6 +182,8 @@ int plan_decide(sactag_plan **out, sactag_model *m, const struct sactag_options 
     sactag_plan *p = plan_new(m, d);
     int e = p ? decide(p, m, o, d) : SACTAG_EMEM;
 
+    if (!e)
+        e = file_in_whole(&m->file, d);
     if (e)
         sactag_plan_free(p);
     *out = e ? NULL : p;

@@ -55,6 +55,10 @@ static int open_mapped(sactag_model **m, sactag_plan **p, struct file_in *file, 
         return model_open_file(m, file, limits, diag_of(d));
     if (!e)
         e = sactag_plan_from_text(p, text.s, text.n, d);
+    if (!e && (e = file_in_whole(file, diag_of(d))) != 0) {
+        sactag_plan_free(*p);
+        *p = NULL;
+    }
     file_in_close(file);
     return e;
 }

@@ -21,6 +21,13 @@ static int write_model(const struct save *s, struct sink *to, struct diag *d)
     return s->plan ? tag_write(s->m, s->plan, &o, to, d) : strip_write(s->m, to, d);
 }
 
+/* The model may be written only in part when its file was cut meanwhile. */
+static int write_whole_model(const struct save *s, struct sink *to, struct diag *d)
+{
+    int rc = write_model(s, to, d);
+    return rc == 0 && s->file ? file_in_whole(s->file, d) : rc;
+}
+
 /* ---- progress: external data first, then the model; one count for both */
 
 struct progress {
@@ -56,7 +63,7 @@ static int to_fd(const struct save *s, int fd, const char *name, struct progress
         sink.progress = model_written;
         sink.progress_ctx = p;
     }
-    rc = write_model(s, &sink.sink, d);
+    rc = write_whole_model(s, &sink.sink, d);
     sink_fd_free(&sink);
     return rc;
 }
@@ -125,7 +132,7 @@ int save_buffer(const struct save *s, void **bytes, size_t *n, struct diag *d)
 {
     struct sink_mem sink;
     sink_mem_init(&sink, d);
-    int rc = write_model(s, &sink.sink, d);
+    int rc = write_whole_model(s, &sink.sink, d);
     if (rc == 0) {
         *bytes = sink.bytes;
         *n = sink.n;

@@ -63,6 +63,8 @@ static int with_copies(struct save *s, sactag_model *m, struct specialized *x)
         return diag_error(m->ir.diag, IR_EUSAGE,
                           "functions of a tagged model cannot be specialized: strip it first");
     int e = specialize(x, m, s->plan, m->ir.diag);
+    if (e == 0)
+        e = file_in_whole(&m->file, m->ir.diag);
     if (e == 0) {
         s->m = &x->model->ir;
         s->plan = &x->plan;

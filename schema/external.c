@@ -305,10 +305,14 @@ static int open_folder(int *fd, char **path, const char *of, struct diag *d)
     return *fd < 0 ? diag_error(d, IR_EIO, "cannot open %s: %s", *path, strerror(errno)) : 0;
 }
 
-static bool same_folder(const struct external *x)
+static int same_folder(bool *same, const struct external *x, struct diag *d)
 {
     struct stat a, b;
-    return fstat(x->from, &a) == 0 && fstat(x->to, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+    if (fstat(x->from, &a) != 0 || fstat(x->to, &b) != 0)
+        return diag_error(d, IR_EIO, "cannot compare %s with %s: %s", x->from_path, x->to_path,
+                          strerror(errno));
+    *same = a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+    return 0;
 }
 
 static const char unknown_hint[] =
@@ -333,8 +337,11 @@ int external_open(struct external *x, const struct ir_model *m, const char *in, 
         return rc;
     if (!in)
         return diag_error(d, IR_EUSAGE, "%s", unknown_hint);
+    bool same = false;
     rc = open_folder(&x->to, &x->to_path, out, d);
-    if (rc || same_folder(x))
+    if (rc == 0)
+        rc = same_folder(&same, x, d);
+    if (rc || same)
         return rc;
     if (how == EXTERNAL_REFUSE)
         return diag_error(d, IR_EUSAGE, "the model has data in other files, which are not in %s: %s",
@@ -409,6 +416,14 @@ static int already_there(bool *good, int dir, const char *name, int data, const 
 
 /* ---- placing */
 
+static int as_long_as(int fd, off_t size)
+{
+    struct stat st;
+    if (fstat(fd, &st) != 0)
+        return file_errno();
+    return st.st_size == size ? 0 : EIO;
+}
+
 static int place_copy(const struct external *x, int dir, const char *name, int data, const struct stat *st,
                       const char *location, const struct file_copy *progress)
 {
@@ -419,6 +434,8 @@ static int place_copy(const struct external *x, int dir, const char *name, int d
     int err = file_temp_open(&t, dir, folder, st->st_mode & 0777, &x->watch);
     if (!err)
         err = file_copy_all(data, t.fd, progress);
+    if (!err) /* it may have become shorter meanwhile */
+        err = as_long_as(t.fd, st->st_size);
     if (!err && !x->no_sync)
         err = file_flush(t.fd);
     if (!err)

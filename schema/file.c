@@ -382,6 +382,19 @@ void file_in_close(struct file_in *f)
     *f = (struct file_in){.fd = -1};
 }
 
+int file_in_whole(const struct file_in *f, struct diag *d)
+{
+    struct stat st;
+    const char *name = f->path ? f->path : "the input";
+    if (!f->map)
+        return 0;
+    if (fstat(f->fd, &st) != 0)
+        return fail(d, file_errno(), "read", name);
+    if ((uint64_t)st.st_size < f->size)
+        return diag_error(d, IR_EIO, "cannot read %s: it became shorter while it was being read", name);
+    return 0;
+}
+
 bool file_in_same(const struct file_in *f, int fd)
 {
     struct stat st;

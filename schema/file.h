@@ -2,8 +2,10 @@
  *
  * An output appears under its name complete or not at all. It is written to a file without a name where the
  * file system can do that (so that even a killed process leaves nothing behind), else to one whose name
- * starts with FILE_TEMP_PREFIX, in the target's own directory; flushed; and renamed. What is not a regular
- * file (a FIFO, a device, /dev/stdout) is written through.
+ * starts with FILE_TEMP_PREFIX, in the target's own directory; flushed; and renamed. To take the place of a
+ * file that is there it needs such a name, too, for the moment between two system calls: who is killed
+ * (SIGKILL, power) just then leaves the new file, whole, under that name beside the old one. What is not a
+ * regular file (a FIFO, a device, /dev/stdout) is written through.
  *
  * All functions report to `d` with the path and the system's reason; they return 0, IR_EIO or IR_EMEM. */
 #ifndef SACTAG_SCHEMA_FILE_H
@@ -46,6 +48,10 @@ int file_in_open(struct file_in *f, const char *path, struct diag *d);
 int file_in_fd(struct file_in *f, int fd, const char *name, struct diag *d);
 
 void file_in_close(struct file_in *f);
+
+/* Is the file still as long as it was? What is cut off within its last page reads as zeros, and no signal
+ * says so: to be asked before anything that was learnt from it counts. Harmless for an empty *f. */
+int file_in_whole(const struct file_in *f, struct diag *d);
 
 /* Is `fd` open on the file that `f` maps? Writing to it would change the input under our feet. */
 bool file_in_same(const struct file_in *f, int fd);

@@ -1,5 +1,6 @@
 #include "schema/zip_unpack.h"
 
+#include <errno.h>
 #include <minizip/unzip.h>
 #include <string.h>
 
@@ -105,8 +106,9 @@ int zip_unpack(const uint8_t *archive, uint64_t size, const struct zip_member *f
     struct memory m = {archive, size, 0};
     zlib_filefunc64_def functions = mem_functions;
     functions.opaque = &m;
+    errno = 0;
     unzFile zip = unzOpen2_64("", &functions);
-    int rc = zip ? unpack_member(zip, f, to) : UNZ_BADZIPFILE;
+    int rc = zip ? unpack_member(zip, f, to) : errno == ENOMEM ? UNZ_INTERNALERROR : UNZ_BADZIPFILE;
     unzClose(zip);
     if (rc == UNZ_OK)
         return 0;

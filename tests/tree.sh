@@ -43,12 +43,16 @@ done <"$tmp/objects" | expect_nothing "the library has variables"
 grep -o '\bsactag_[a-z0-9_]*(' include/sactag.h | tr -d '(' | sort -u >"$tmp/declared"
 nm -D --defined-only "$build/libsactag.so" | awk '$2 != "A" { sub(/@.*/, "", $3); print $3 }' | sort -u >"$tmp/exported"
 comm -3 "$tmp/declared" "$tmp/exported" | expect_nothing "the header's functions are not those exported (left: declared only)"
+nm -g --defined-only "$build/libsactag.a" | awk 'NF == 3 { print $3 }' | sort -u >"$tmp/visible"
+comm -3 "$tmp/declared" "$tmp/visible" | expect_nothing "the header's functions are not those that the static library shows (left: declared only)"
+printf '#include <jansson.h>\n#include "lib/json_reader.h"\n' | gcc -I. -Iinclude -fsyntax-only -x c - 2>&1 |
+    expect_nothing "our JSON names and jansson's do not go together"
 echo '#include "sactag.h"' >"$tmp/c.c"
 for compile in "gcc -std=c99 -pedantic" "clang -std=c11 -Weverything -Wno-padded" "clang -x c++ -std=c++11"; do
     $compile -Wall -Wextra -Iinclude -fsyntax-only "$tmp/c.c" 2>&1 | expect_nothing "the header under $compile"
 done
 
-clang-format --dry-run ir/*.[ch] schema/*.[ch] passes/*.[ch] lib/*.[ch] cli/*.[ch] bench/*.c include/*.h tests/*.c tests/unit/*.[ch] 2>&1 |
+clang-format --dry-run ir/*.[ch] schema/*.[ch] passes/*.[ch] lib/*.[ch] cli/*.[ch] bench/*.c include/*.h tests/*.c tests/unit/*.[ch] tests/faults/*.[ch] 2>&1 |
     grep 'warning: \|error: ' | cut -d: -f1 | sort | uniq -c | expect_nothing "make format would change files"
 grep -nE '\b(TODO|FIXME|XXX)\b' -r ir schema passes lib cli bench include examples docs README.md Makefile | grep -v 'Binary file' |
     expect_nothing "unfinished"

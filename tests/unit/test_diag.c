@@ -41,6 +41,20 @@ Test(diag, null_keeps_nothing)
     diag_warn(NULL, "x");
 }
 
+Test(diag, that_memory_ran_out_is_said_once)
+{
+    struct diag d;
+    diag_init(&d);
+    cr_assert_eq(diag_error(&d, IR_EINPUT, "first"), IR_EINPUT);
+    cr_assert_eq(diag_error(&d, IR_EMEM, "no memory here"), IR_EMEM);
+    cr_assert_eq(diag_error(&d, IR_EMEM, "nor there"), IR_EMEM);
+    diag_error(&d, IR_EIO, "last");
+    cr_assert_eq(d.n, 3);
+    cr_assert_str_eq(d.items[1].message, "no memory here");
+    cr_assert_str_eq(d.items[2].message, "last");
+    diag_free(&d);
+}
+
 Test(diag, everything_is_escaped)
 {
     struct diag d;

@@ -102,6 +102,25 @@ Test(file, maps_a_file)
     box_close(&b);
 }
 
+/* Within the last page no signal tells. */
+Test(file, a_file_that_became_shorter_is_not_whole)
+{
+    struct box b;
+    struct file_in f;
+    box_open(&b);
+    cr_assert_eq(file_in_whole(&(struct file_in){.fd = -1}, &b.d), 0);
+    put(in(&b, "m"), "bytes");
+    cr_assert_eq(file_in_open(&f, b.path, &b.d), 0);
+    cr_assert_eq(file_in_whole(&f, &b.d), 0);
+    cr_assert_eq(truncate(b.path, 6), 0);
+    cr_assert_eq(file_in_whole(&f, &b.d), 0);
+    cr_assert_eq(truncate(b.path, 4), 0);
+    cr_assert_eq(file_in_whole(&f, &b.d), IR_EIO);
+    cr_assert(strstr(b.d.items[0].message, "m: it became shorter while it was being read"));
+    file_in_close(&f);
+    box_close(&b);
+}
+
 Test(file, an_empty_file_has_bytes_to_point_to)
 {
     struct box b;
