@@ -171,6 +171,13 @@ struct ir_entry {
     struct ir_span span; /* the entry with its tag and length */
 };
 
+/* Exporter metadata of the first node in the file with a list of scopes: the lists as they stand there. Of
+ * `classes` only what is before the last element is this node's. */
+struct ir_scope_list {
+    struct str scopes, classes; /* empty: has none */
+    uint32_t node;              /* IR_NONE: nothing is known of the list */
+};
+
 struct ir_opset {
     struct str domain;
     int64_t version;
@@ -227,6 +234,8 @@ struct ir_model {
         scope_lists;        /* per node: nodes of one number have equal name_scopes metadata but for the last
                              * element of the list; IR_NONE: has none; 0: has one, to be looked at. NULL: none has */
     uint32_t n_scope_lists; /* numbers are below */
+    struct ir_scope_list *lists; /* by number, as far as n_lists */
+    uint32_t n_lists;
 
     const struct ir_source *source;
     void *reader; /* the reader's own, in the arena or freed by free_reader */

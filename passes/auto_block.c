@@ -230,3 +230,9 @@ struct str auto_member(const struct auto_blocks *b, struct str fqn)
             best = str_sub(fqn, 0, end);
     return best;
 }
+
+bool auto_is_member(const struct auto_blocks *b, struct str fqn)
+{
+    size_t at = number_at(fqn);
+    return at < fqn.n && names_find(&b->stems, str_sub(fqn, 0, at)) != NAME_NONE;
+}

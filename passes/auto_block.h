@@ -21,4 +21,7 @@ void auto_free(struct auto_blocks *b);
 /* The innermost member of a chosen container that `fqn` is or lies in: a part of fqn. Else empty. */
 struct str auto_member(const struct auto_blocks *b, struct str fqn);
 
+/* Is `fqn` itself a member of a chosen container? */
+bool auto_is_member(const struct auto_blocks *b, struct str fqn);
+
 #endif

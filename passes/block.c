@@ -32,9 +32,9 @@ static int find_spans(struct blocker *b)
     b->span = arena_alloc(&s->arena, (size_t)b->n_blocks + 1, sizeof *b->span);
     if (!b->span)
         return IR_EMEM;
-    for (uint32_t v = 0; v < s->m->n_values; v++) {
+    for (uint32_t i = 0; i < s->n_named; i++) {
         struct str fqn;
-        uint32_t block = block_of_value(b, v, &fqn);
+        uint32_t block = block_of_value(b, s->named[i].value, &fqn);
         if (block != IR_NONE)
             b->span[block] = b->span[block].n ? common_module(b->span[block], fqn) : fqn;
     }
@@ -230,7 +230,7 @@ static int place_of(struct blocker *b, uint32_t step, const struct mm *mm, struc
     struct step st = s->walk.steps[step];
     *p = (struct place){.block = IR_NONE, .key = b->key_of[step]};
     if (c->n == 1) {
-        p->block = c->block[0];
+        p->block = candidate(b, c, 0);
         p->first = unused_before(s, &s->scopes[scope]);
         return 0;
     }
@@ -241,7 +241,7 @@ static int place_of(struct blocker *b, uint32_t step, const struct mm *mm, struc
     if (c->n > 1) {
         p->candidates = scope;
         for (uint32_t i = 0; i < c->n; i++)
-            if (c->block[i] == direct)
+            if (candidate(b, c, i) == direct)
                 p->block = direct;
         return 0;
     }
@@ -322,9 +322,9 @@ static int join_step(struct blocker *b, uint32_t at, uint32_t step, const struct
 static uint32_t best_candidate(const struct blocker *b, const struct candidates *c, const uint8_t *used,
                                uint32_t before)
 {
-    uint32_t best = c->block[0], best_rank = 4;
+    uint32_t best = candidate(b, c, 0), best_rank = 4;
     for (uint32_t i = 0; i < c->n; i++) {
-        uint32_t block = c->block[i];
+        uint32_t block = candidate(b, c, i);
         bool near = before != IR_NONE && str_eq(fqn_parent(b->blocks[block]), fqn_parent(b->blocks[before]));
         uint32_t rank = (used[block] ? 2U : 0U) + (near ? 0U : 1U);
         if (rank < best_rank)
@@ -447,7 +447,7 @@ static int rename_mm(struct blocker *b, struct mm *mm)
         mm->fqn = fqn;
         mm->loose = !certain;
     }
-    return mm->scope_linear ? linear_mark(s, fqn, mm, EV_SCOPE, !certain) : 0;
+    return mm->scope_linear ? linear_mark(s, fqn, IR_NONE, mm, EV_SCOPE, !certain) : 0;
 }
 
 /* Numbers the calls of each block and the blocks by their first call. */
@@ -522,7 +522,7 @@ static void fill_gaps(struct blocker *b)
 /* The name of an ambiguous scope outside every block stays the first that fits. */
 static int mark_outside(struct state *s, const struct mm *mm)
 {
-    return mm->scope_linear && mm->unsettled ? linear_mark(s, mm->scope_fqn, mm, EV_SCOPE, true) : 0;
+    return mm->scope_linear && mm->unsettled ? linear_mark(s, mm->scope_fqn, IR_NONE, mm, EV_SCOPE, true) : 0;
 }
 
 /* A block that --blocks names in full must be something that the graph tells of. */
@@ -597,18 +597,14 @@ static int blocker_run(struct blocker *b)
     struct state *s = b->s;
     uint32_t n = s->walk.n_steps;
     b->run_of = malloc((size_t)(n ? n : 1) * sizeof *b->run_of);
-    b->param_block = malloc((size_t)(s->m->n_values ? s->m->n_values : 1) * sizeof *b->param_block);
-    b->param_module = malloc((size_t)(s->m->n_values ? s->m->n_values : 1) * sizeof *b->param_module);
-    if (!b->run_of || !b->param_block || !b->param_module)
+    if (!b->run_of)
         return IR_EMEM;
     memset(b->run_of, 0xff, (size_t)n * sizeof *b->run_of);
-    for (uint32_t i = 0; i < s->m->n_values; i++)
-        b->param_block[i] = NOT_LOOKED;
     int rc = index_names(b);
-    if (!rc) {
-        find_merged_params(b);
+    if (!rc)
+        rc = place_named(b);
+    if (!rc)
         rc = find_spans(b);
-    }
     if (!rc)
         rc = all_candidates(b);
     if (!rc)
@@ -639,8 +635,9 @@ int pass_block(struct state *s)
     free(b.first_of);
     free(b.next);
     free(b.of_scope);
-    free(b.param_block);
-    free(b.param_module);
+    free(b.candidates);
+    free(b.of_module);
+    free(b.named_block);
     free(b.mark);
     free(b.run_of);
     free(b.key_of);

@@ -5,12 +5,10 @@
 #include "passes/pass.h"
 
 #define CANDIDATES_MAX 16 /* blocks that one scope may stand for; more are not looked at */
-#define NOT_LOOKED     (IR_NONE - 1)
 
 /* The candidates of a scope: blocks that it may lie in. */
 struct candidates {
-    uint32_t block[CANDIDATES_MAX];
-    uint32_t n;
+    uint32_t first, n; /* in blocker.candidates */
     bool
         hides; /* STACK, META: a module of torch.nn that the exporter did not look into, with blocks inside */
     uint32_t path; /* NAME: id of the text up to and with the block's atom, without its suffix: equal for all
@@ -36,9 +34,11 @@ struct blocker {
     uint32_t *first_of, *next; /* blocks of one unqualified name */
     size_t cap_first;
     struct candidates *of_scope;
-    uint32_t *param_block;    /* per value: block of the parameter's module, NOT_LOOKED */
-    struct str *param_module; /* ... and that module's FQN, when it has a block */
-    struct str *span;         /* per block: innermost module around all its parameters */
+    uint32_t *candidates, n_candidates; /* blocks */
+    size_t cap_candidates;
+    uint32_t *of_module;   /* per module known so far: innermost block around it, or IR_NONE */
+    uint32_t *named_block; /* per named value: block of its module, or IR_NONE */
+    struct str *span;      /* per block: innermost module around all its parameters */
     struct names keys;
     uint32_t *mark; /* per path: key of the latest node directly in it, going backwards */
     uint32_t n_paths;
@@ -70,16 +70,21 @@ int block_new_run(struct blocker *b, uint32_t block, uint32_t candidates, uint32
 /* Splits runs that are several calls of their block with nothing between them. */
 int split_repeats(struct blocker *b);
 
+static inline uint32_t candidate(const struct blocker *b, const struct candidates *c, uint32_t i)
+{
+    return b->candidates[c->first + i];
+}
+
 /* The innermost block that is `fqn` or lies around it, or IR_NONE. */
 uint32_t block_of_fqn(const struct blocker *b, struct str fqn);
 
-/* Finds the parameters whose names are no evidence; before any look-up of the kind below. */
-void find_merged_params(struct blocker *b);
+/* Finds the block of each named value, but for parameters whose names are no evidence. */
+int place_named(struct blocker *b);
 
-/* The block that a named parameter belongs to, or IR_NONE, and its module (empty when it has no name). */
-uint32_t block_of_value(struct blocker *b, uint32_t value, struct str *module);
+/* The block that a named parameter belongs to, or IR_NONE, and its module (empty when it has no block). */
+uint32_t block_of_value(const struct blocker *b, uint32_t value, struct str *module);
 
 /* The one block that the named parameters among a node's operands belong to, or IR_NONE. */
-uint32_t block_of_operands(struct blocker *b, struct step st);
+uint32_t block_of_operands(const struct blocker *b, struct step st);
 
 #endif

@@ -69,29 +69,36 @@ static int blocks_from_pattern(struct blocker *b, struct str pattern)
     return rc;
 }
 
-static int push_fqn(struct str **list, size_t *cap, uint32_t *n, struct str fqn)
+/* FQNs that blocks are chosen from. */
+struct fqn_list {
+    struct str *a;
+    uint32_t n, n_linears; /* the first ones are the Linears', in the order of modules */
+    size_t cap;
+};
+
+static int push_fqn(struct fqn_list *l, struct str fqn)
 {
-    if (grow(list, cap, (size_t)*n + 1, sizeof **list) != 0)
+    if (grow(&l->a, &l->cap, (size_t)l->n + 1, sizeof *l->a) != 0)
         return IR_EMEM;
-    (*list)[(*n)++] = fqn;
+    l->a[l->n++] = fqn;
     return 0;
 }
 
 /* Every Linear's FQN, and of other modules that multiply by a weight (Conv1D, stacked experts); where a scope
  * may stand for several modules, each of them. */
-static int linear_fqns(struct blocker *b, struct str **list, uint32_t *n)
+static int linear_fqns(struct blocker *b, struct fqn_list *l)
 {
     struct state *s = b->s;
-    size_t cap = 0;
     int rc = 0;
     for (uint32_t i = 0; !rc && i < s->modules.n; i++)
         if (s->modules.a[i].linear)
-            rc = push_fqn(list, &cap, n, s->modules.a[i].fqn);
+            rc = push_fqn(l, s->modules.a[i].fqn);
+    l->n_linears = l->n;
     for (uint32_t i = 0; !rc && i < s->n_mms; i++) {
         struct scope *sc = &s->scopes[s->scope_of[s->mms[i].step]];
         uint32_t same = 1;
         if (!s->mms[i].linear && s->mms[i].weight.value != IR_NONE && s->mms[i].fqn.n)
-            rc = push_fqn(list, &cap, n, s->mms[i].fqn);
+            rc = push_fqn(l, s->mms[i].fqn);
         if (sc->kind != SCOPE_NAME || sc->certain || !s->mms[i].linear || sc->n_atoms == 0)
             continue;
         for (uint32_t nth = sc->ambiguous ? 0 : 1;
@@ -99,32 +106,55 @@ static int linear_fqns(struct blocker *b, struct str **list, uint32_t *n)
             bool certain;
             struct str fqn = scope_resolve(s, sc, STR_LIT(""), 0, nth, &certain, &same);
             if (nth < same)
-                rc = fqn.s ? push_fqn(list, &cap, n, fqn) : IR_EMEM;
+                rc = fqn.s ? push_fqn(l, fqn) : IR_EMEM;
         }
     }
     return rc;
 }
 
-static int blocks_auto(struct blocker *b)
+/* Per module: the innermost member of a chosen container that it is or lies in, or IR_NONE. NULL when memory
+ * is exhausted. */
+static uint32_t *members_of_modules(const struct modules *t, const struct auto_blocks *chosen)
 {
-    struct state *s = b->s;
-    struct str *list = NULL;
-    struct auto_blocks chosen = {0};
-    uint32_t n = 0;
-    int rc = linear_fqns(b, &list, &n);
-    if (!rc)
-        rc = auto_choose(&chosen, list, n);
-    for (uint32_t i = 0; !rc && i < n; i++) {
-        struct str member = auto_member(&chosen, list[i]);
+    uint32_t *of = malloc((size_t)(t->n + 1) * sizeof *of);
+    for (uint32_t i = 0; of && i < t->n; i++)
+        of[i] = auto_is_member(chosen, t->a[i].fqn) ? i : MODULES_OPEN;
+    if (of)
+        modules_inherit(t, of, IR_NONE);
+    return of;
+}
+
+/* The members that hold what is listed, in that order; then those without a Linear, which are blocks too. */
+static int add_members(struct blocker *b, const struct fqn_list *l, const struct auto_blocks *chosen)
+{
+    const struct modules *t = &b->s->modules;
+    uint32_t *of = members_of_modules(t, chosen), last = IR_NONE;
+    int rc = of ? 0 : IR_EMEM;
+    for (uint32_t i = 0; !rc && i < t->n; i++)
+        if (t->a[i].linear && of[i] != IR_NONE && of[i] != last)
+            rc = add_block(b, t->a[last = of[i]].fqn);
+    for (uint32_t i = l->n_linears; !rc && i < l->n; i++) {
+        struct str member = auto_member(chosen, l->a[i]);
         if (member.n)
             rc = add_block(b, member);
     }
-    for (uint32_t i = 0; !rc && i < s->modules.n; i++) { /* members without a Linear are blocks too */
-        struct str fqn = s->modules.a[i].fqn;
-        if (str_eq(auto_member(&chosen, fqn), fqn))
-            rc = add_block(b, fqn);
-    }
-    free(list);
+    for (uint32_t i = 0; !rc && i < t->n; i++)
+        if (of[i] == i)
+            rc = add_block(b, t->a[i].fqn);
+    free(of);
+    return rc;
+}
+
+static int blocks_auto(struct blocker *b)
+{
+    struct fqn_list list = {0};
+    struct auto_blocks chosen = {0};
+    int rc = linear_fqns(b, &list);
+    if (!rc)
+        rc = auto_choose(&chosen, list.a, list.n);
+    if (!rc)
+        rc = add_members(b, &list, &chosen);
+    free(list.a);
     auto_free(&chosen);
     return rc;
 }

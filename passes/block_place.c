@@ -6,6 +6,24 @@
 
 #include <stdlib.h>
 
+/* The innermost block around each module. */
+static int find_module_blocks(struct blocker *b)
+{
+    const struct modules *t = &b->s->modules;
+    b->of_module = malloc((size_t)(t->n + 1) * sizeof *b->of_module);
+    if (!b->of_module)
+        return IR_EMEM;
+    for (uint32_t i = 0; i < t->n; i++)
+        b->of_module[i] = MODULES_OPEN;
+    for (uint32_t i = 0; i < b->n_blocks; i++) {
+        uint32_t id = modules_find(t, b->blocks[i]);
+        if (id != NAME_NONE)
+            b->of_module[id] = i;
+    }
+    modules_inherit(t, b->of_module, IR_NONE);
+    return 0;
+}
+
 int index_names(struct blocker *b)
 {
     b->next = malloc((size_t)(b->n_blocks + 1) * sizeof *b->next);
@@ -18,7 +36,7 @@ int index_names(struct blocker *b)
         b->next[i] = b->names.n > before ? IR_NONE : b->first_of[id];
         b->first_of[id] = i;
     }
-    return 0;
+    return find_module_blocks(b);
 }
 
 /* The innermost block that is `fqn` or lies around it. */
@@ -32,17 +50,28 @@ uint32_t block_of_fqn(const struct blocker *b, struct str fqn)
     return IR_NONE;
 }
 
+static int add_candidate(struct blocker *b, struct candidates *c, uint32_t block)
+{
+    if (grow(&b->candidates, &b->cap_candidates, (size_t)b->n_candidates + 1, sizeof *b->candidates) != 0)
+        return IR_EMEM;
+    b->candidates[b->n_candidates++] = block;
+    c->n++;
+    return 0;
+}
+
 /* Blocks whose own scope is atoms[0..depth]. */
-static void candidates_at(const struct blocker *b, const struct scope *sc, uint32_t depth, bool stem,
-                          struct candidates *out)
+static int candidates_at(struct blocker *b, const struct scope *sc, uint32_t depth, bool stem,
+                         struct candidates *out)
 {
     struct str atom = stem ? atom_stem(sc->atoms[depth]) : sc->atoms[depth];
     uint32_t id = names_find(&b->names, atom);
+    int rc = 0;
     if (id == NAME_NONE || (stem && atom.n == sc->atoms[depth].n))
-        return;
-    for (uint32_t i = b->first_of[id]; i != IR_NONE && out->n < CANDIDATES_MAX; i = b->next[i])
+        return 0;
+    for (uint32_t i = b->first_of[id]; !rc && i != IR_NONE && out->n < CANDIDATES_MAX; i = b->next[i])
         if (scope_fits(sc->atoms, depth + 1, b->blocks[i], stem))
-            out->block[out->n++] = i;
+            rc = add_candidate(b, out, i);
+    return rc;
 }
 
 /* Where the text of a NAME scope ends after its atom `depth`, without that atom's suffix. */
@@ -65,41 +94,52 @@ static bool hides_blocks(const struct blocker *b, const struct scope *sc)
     return false;
 }
 
+/* A scope that tells its module in full has one block at most. */
+static int candidate_of_fqn(struct blocker *b, struct scope *sc, struct candidates *c)
+{
+    uint32_t id = sc->module == IR_NONE ? block_of_fqn(b, sc->fqn) : b->of_module[sc->module];
+    sc->block = id;
+    c->hides = id == IR_NONE && hides_blocks(b, sc);
+    for (uint32_t j = 0; sc->fqns && id != IR_NONE && j < sc->n_atoms; j++)
+        if (str_eq(sc->fqns[j], b->blocks[id]))
+            sc->depth = j;
+    return id == IR_NONE ? 0 : add_candidate(b, c, id);
+}
+
+/* The full FQN of the scope is known: no need to guess between several blocks. */
+static void keep_certain(struct blocker *b, struct scope *sc, struct candidates *c)
+{
+    bool all_known = true; /* a block that only --blocks and scopes tell of is none of the known modules */
+    for (uint32_t i = 0; i < c->n; i++)
+        all_known &= modules_find(&b->s->modules, b->blocks[candidate(b, c, i)]) != NAME_NONE;
+    uint32_t id = all_known ? block_of_fqn(b, sc->fqn) : IR_NONE;
+    for (uint32_t i = 0; i < c->n && id != IR_NONE; i++)
+        if (candidate(b, c, i) == id) {
+            sc->block = b->candidates[c->first] = id;
+            c->n = 1;
+        }
+}
+
 static int candidates_of(struct blocker *b, struct scope *sc, struct candidates *c)
 {
-    *c = (struct candidates){.path = IR_NONE};
-    if (sc->kind != SCOPE_NAME) {
-        uint32_t id = block_of_fqn(b, sc->fqn);
-        if (id != IR_NONE)
-            c->block[c->n++] = id;
-        sc->block = id;
-        c->hides = id == IR_NONE && hides_blocks(b, sc);
-        for (uint32_t j = 0; sc->fqns && id != IR_NONE && j < sc->n_atoms; j++)
-            if (str_eq(sc->fqns[j], b->blocks[id]))
-                sc->depth = j;
-        return 0;
-    }
+    *c = (struct candidates){.first = b->n_candidates, .path = IR_NONE};
+    if (sc->kind != SCOPE_NAME)
+        return candidate_of_fqn(b, sc, c);
     bool stem = false;
-    for (uint32_t i = sc->n_atoms; i-- > 0 && c->n == 0;) {
-        candidates_at(b, sc, i, false, c);
-        if (c->n == 0 && i + 1 == sc->n_atoms) {
-            candidates_at(b, sc, i, true, c);
+    int rc = 0;
+    for (uint32_t i = sc->n_atoms; !rc && i-- > 0 && c->n == 0;) {
+        rc = candidates_at(b, sc, i, false, c);
+        if (!rc && c->n == 0 && i + 1 == sc->n_atoms) {
+            rc = candidates_at(b, sc, i, true, c);
             stem = c->n > 0;
         }
         sc->depth = i;
     }
-    if (c->n == 0)
-        return 0;
-    sc->block = c->block[0];
-    bool all_known = true; /* a block that only --blocks and scopes tell of is none of the known modules */
-    for (uint32_t i = 0; i < c->n; i++)
-        all_known &= modules_find(&b->s->modules, b->blocks[c->block[i]]) != NAME_NONE;
-    if (c->n > 1 && sc->certain && all_known) { /* the full FQN is known: no need to guess */
-        uint32_t id = block_of_fqn(b, sc->fqn);
-        for (uint32_t i = 0; i < c->n; i++)
-            if (c->block[i] == id)
-                c->block[0] = id, c->n = 1, sc->block = id;
-    }
+    if (rc || c->n == 0)
+        return rc;
+    sc->block = candidate(b, c, 0);
+    if (c->n > 1 && sc->certain)
+        keep_certain(b, sc, c);
     struct str text = path_text(sc, sc->depth, stem);
     c->path = names_intern(&b->paths, text);
     return c->path == NAME_NONE ? IR_EMEM : 0;
@@ -135,7 +175,7 @@ static bool could_use(const struct scope *sc, struct str module)
 
 /* Tools merge parameters of equal value under the name of one of them: where a node of another module uses
  * it, the name says nothing of who does. */
-void find_merged_params(struct blocker *b)
+static void drop_merged(struct blocker *b)
 {
     struct state *s = b->s;
     const struct walk *w = &s->walk;
@@ -147,31 +187,35 @@ void find_merged_params(struct blocker *b)
             struct str module;
             if (u.value != IR_NONE && block_of_value(b, u.value, &module) != IR_NONE &&
                 !could_use(sc, module))
-                b->param_block[u.value] = IR_NONE;
+                b->named_block[s->named_at[u.value] - 1] = IR_NONE;
         }
     }
 }
 
-uint32_t block_of_value(struct blocker *b, uint32_t value, struct str *module)
+int place_named(struct blocker *b)
 {
-    struct state *s = b->s;
-    uint32_t *out = &b->param_block[value];
-    enum param_kind kind;
-    if (*out == NOT_LOOKED) {
-        struct str fqn;
-        *out = IR_NONE;
-        if (carries_name(s, value) && fqn_of_param(&kind, &fqn, ir_value_name(s->m, value), &s->arena) == 0 &&
-            kind != PARAM_NO_NAME)
-            *out = block_of_fqn(b, fqn);
-        if (*out != IR_NONE) /* few have: the rest of the array is never touched, and takes no memory */
-            b->param_module[value] = fqn;
+    const struct state *s = b->s;
+    b->named_block = malloc((size_t)(s->n_named + 1) * sizeof *b->named_block);
+    if (!b->named_block)
+        return IR_EMEM;
+    for (uint32_t i = 0; i < s->n_named; i++) {
+        uint32_t module = s->named[i].module;
+        b->named_block[i] = module == IR_NONE ? IR_NONE : b->of_module[module];
     }
-    *module = *out == IR_NONE ? (struct str){0} : b->param_module[value];
-    return *out;
+    drop_merged(b);
+    return 0;
+}
+
+uint32_t block_of_value(const struct blocker *b, uint32_t value, struct str *module)
+{
+    const struct state *s = b->s;
+    uint32_t at = s->named_at[value], block = at ? b->named_block[at - 1] : IR_NONE;
+    *module = block == IR_NONE ? (struct str){0} : s->named[at - 1].fqn;
+    return block;
 }
 
 /* The one block that the named parameters among a node's operands belong to, or IR_NONE. */
-uint32_t block_of_operands(struct blocker *b, struct step st)
+uint32_t block_of_operands(const struct blocker *b, struct step st)
 {
     const struct ir_node *n = &b->s->m->nodes[st.node];
     uint32_t found = IR_NONE;

@@ -52,12 +52,15 @@ struct products {
 static int note_products(struct state *s, struct products *p)
 {
     for (uint32_t i = 0; i < s->n_mms; i++) {
+        if (i + NAMES_AHEAD < s->n_mms)
+            __builtin_prefetch(node_name(s, s->mms[i + NAMES_AHEAD].step).s);
         struct str name = product_name(node_name(s, s->mms[i].step)), scope;
         uint32_t number;
+        if (!numbered_matmul(name, &scope, &number)) /* most, where the exporter is not TorchScript's */
+            continue;
         if (names_intern(&p->seen, name) == NAME_NONE)
             return IR_EMEM;
-        if (numbered_matmul(name, &scope, &number) && fed_by_folded(s, &s->mms[i], scope) &&
-            names_intern(&p->fed, scope) == NAME_NONE)
+        if (fed_by_folded(s, &s->mms[i], scope) && names_intern(&p->fed, scope) == NAME_NONE)
             return IR_EMEM;
     }
     return 0;

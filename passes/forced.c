@@ -409,30 +409,21 @@ static int also_forces(struct state *s, const struct str *names)
 
 /* ---- the pass ---- */
 
-static uint32_t innermost_block(const struct state *s, const struct names *blocks, struct str fqn)
-{
-    for (; fqn.n; fqn = fqn_parent(fqn)) {
-        uint32_t id = names_find(blocks, fqn);
-        if (id != NAME_NONE)
-            return id;
-    }
-    return whole_graph(s) ? 0 : IR_NONE;
-}
-
+/* The innermost block around each module. */
 static int find_module_blocks(struct state *s)
 {
-    struct names blocks;
-    int rc = 0;
-    names_init(&blocks);
-    for (uint32_t i = 0; !rc && i < s->plan->n_blocks; i++)
-        rc = names_intern(&blocks, s->plan->blocks[i].fqn) == i ? 0 : IR_EMEM;
     s->module_block = arena_alloc(&s->arena, (size_t)s->modules.n + 1, sizeof *s->module_block);
     if (!s->module_block)
-        rc = IR_EMEM;
-    for (uint32_t i = 0; !rc && i < s->modules.n; i++)
-        s->module_block[i] = innermost_block(s, &blocks, s->modules.a[i].fqn);
-    names_free(&blocks);
-    return rc;
+        return IR_EMEM;
+    for (uint32_t i = 0; i < s->modules.n; i++)
+        s->module_block[i] = MODULES_OPEN;
+    for (uint32_t i = 0; i < s->plan->n_blocks; i++) {
+        uint32_t id = modules_find(&s->modules, s->plan->blocks[i].fqn);
+        if (id != NAME_NONE)
+            s->module_block[id] = i;
+    }
+    modules_inherit(&s->modules, s->module_block, whole_graph(s) ? 0 : IR_NONE);
+    return 0;
 }
 
 int pass_forced(struct state *s)

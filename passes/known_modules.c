@@ -9,53 +9,9 @@
 
 #include <stdlib.h>
 
-/* Adds the module of a parameter's name. IR_NONE with rc 0 when the name tells none. */
-int module_of_param(struct state *s, struct str name, enum param_kind *kind, uint32_t *id)
+/* A .pt2 lists its modules. */
+static int modules_from_list(struct state *s)
 {
-    struct str fqn;
-    *id = IR_NONE;
-    int rc = fqn_of_param(kind, &fqn, name, &s->arena);
-    if (rc || *kind == PARAM_NO_NAME || fqn.n == 0)
-        return rc;
-    *id = modules_add(&s->modules, fqn);
-    return *id == IR_NONE ? IR_EMEM : 0;
-}
-
-/* May this value carry a parameter's name? Parameters, the main graph's inputs (weights as inputs), renamed
- * copies. */
-bool carries_name(const struct state *s, uint32_t value)
-{
-    const struct ir_value *v = &s->m->values[value];
-    if (s->is_param[value])
-        return true;
-    if (!s->in_program[v->graph])
-        return false;
-    return v->kind == IR_VALUE_NODE && str_is(ir_node_op(s->m, &s->m->nodes[v->def])->type, "Identity") &&
-           s->m->graphs[v->graph].kind != IR_GRAPH_FUNCTION;
-}
-
-static int modules_from_names(struct state *s)
-{
-    for (uint32_t v = 0; v < s->m->n_values; v++) {
-        enum param_kind kind;
-        uint32_t id;
-        if (v + NAMES_AHEAD < s->m->n_values)
-            __builtin_prefetch(ir_value_name(s->m, v + NAMES_AHEAD).s);
-        if (!carries_name(s, v))
-            continue;
-        int rc = module_of_param(s, ir_value_name(s->m, v), &kind, &id);
-        if (rc)
-            return rc;
-        if (id != IR_NONE)
-            s->modules.a[id].has_param = true;
-        /* parametrizations are modules inside the Linear: a name that hits them hits no Linear */
-        struct str name = ir_value_name(s->m, v);
-        if (fqn_parametrized(name) > 0) {
-            struct str inner = fqn_clean(fqn_parent(name), &s->arena);
-            if (!inner.s || modules_add(&s->modules, inner) == IR_NONE)
-                return IR_EMEM;
-        }
-    }
     for (uint32_t i = 0; i < s->m->n_modules; i++) {
         struct str fqn = fqn_clean(s->m->modules[i], &s->arena);
         if (!fqn.s || (fqn.n && modules_add(&s->modules, fqn) == IR_NONE))
@@ -102,6 +58,7 @@ static int modules_from_metadata(struct state *s)
         uint32_t id = modules_add(&s->modules, sc->fqn);
         if (id == IR_NONE && sc->fqn.n)
             return IR_EMEM;
+        sc->module = id;
         if (id != IR_NONE) {
             s->modules.a[id].called = true;
             s->modules.a[id].cls = sc->cls;
@@ -147,14 +104,23 @@ static int modules_from_scopes(struct state *s)
         struct scope *sc = &s->scopes[i];
         if (sc->kind != SCOPE_NAME || sc->n_atoms == 0 || sc->ambiguous)
             continue;
-        bool known = modules_find(&s->modules, sc->fqn) != NAME_NONE;
-        uint32_t id = modules_add(&s->modules, sc->fqn);
+        uint32_t before = s->modules.n, id = modules_add(&s->modules, sc->fqn);
         if (id == IR_NONE)
             return IR_EMEM;
+        sc->module = id;
         s->modules.a[id].called = true;
-        s->modules.a[id].composed = !known;
+        s->modules.a[id].composed = s->modules.n > before;
     }
     return 0;
+}
+
+/* Is any scope resolved by looking for its atoms among the modules? */
+static bool resolves_atoms(const struct state *s)
+{
+    for (uint32_t i = 1; i < s->n_scopes; i++)
+        if (s->scopes[i].kind == SCOPE_NAME)
+            return true;
+    return false;
 }
 
 /* The modules that names, metadata, options and scopes tell of, in that order: a scope is resolved against
@@ -162,14 +128,16 @@ static int modules_from_scopes(struct state *s)
 int pass_modules(struct state *s)
 {
     modules_init(&s->modules, &s->arena);
-    int rc = modules_from_names(s);
+    int rc = find_named(s);
+    if (!rc)
+        rc = modules_from_list(s);
     if (!rc)
         rc = modules_from_metadata(s);
     if (!rc)
         rc = find_aliases(s);
     if (!rc)
         rc = modules_from_options(s);
-    if (!rc)
+    if (!rc && resolves_atoms(s))
         rc = modules_sort(&s->modules);
     return rc ? rc : modules_from_scopes(s);
 }

@@ -20,12 +20,23 @@ struct namer {
     uint32_t contradictions, first_contradiction;
 };
 
-/* The name torch lists a module by. */
-static struct str listed_name(const struct state *s, struct str fqn)
+/* A module's FQN, and its id where that is known. */
+struct module_name {
+    struct str fqn;
+    uint32_t id; /* IR_NONE: look it up */
+};
+
+static uint32_t known_id(const struct state *s, struct module_name n)
 {
-    uint32_t id = modules_find(&s->modules, fqn);
-    return id != NAME_NONE && s->modules.a[id].same_as != IR_NONE ? s->modules.a[s->modules.a[id].same_as].fqn
-                                                                  : fqn;
+    return n.id != IR_NONE || n.fqn.n == 0 ? n.id : modules_find(&s->modules, n.fqn);
+}
+
+/* The name torch lists a module by. */
+static struct module_name listed_name(const struct state *s, struct module_name n)
+{
+    n.id = known_id(s, n);
+    uint32_t same = n.id == IR_NONE ? IR_NONE : s->modules.a[n.id].same_as;
+    return same == IR_NONE ? n : (struct module_name){s->modules.a[same].fqn, same};
 }
 
 static bool linear_op(struct str op)
@@ -66,21 +77,23 @@ static bool class_is_linear(struct str cls)
 
 /* The literal name of a scope whose _k was taken for "called again", when the weights say it is another
  * module. */
-static struct str unstemmed(struct namer *k, const struct mm *mm, uint32_t scope)
+static struct module_name unstemmed(struct namer *k, const struct mm *mm, uint32_t scope)
 {
     struct state *s = k->s;
     struct scope *sc = &s->scopes[scope];
-    uint32_t other = names_find(&s->scope_index, atom_stem(sc->raw)), id = modules_find(&s->modules, sc->fqn);
-    if (id != NAME_NONE && s->modules.a[id].has_param) /* the name without _k is a module's for sure */
-        return sc->fqn;
-    if (!sc->stem || sc->certain || other == NAME_NONE || mm->weight.value == IR_NONE)
-        return sc->fqn;
+    struct module_name own = {sc->fqn, sc->module};
+    if (!sc->stem || sc->certain || mm->weight.value == IR_NONE)
+        return own;
+    uint32_t other = names_find(&s->scope_index, atom_stem(sc->raw)), id = known_id(s, own);
+    if (other == NAME_NONE ||
+        (id != IR_NONE && s->modules.a[id].has_param)) /* the name without _k is a module's for sure */
+        return own;
     struct use w = k->weight_of[other];
     if (w.value == IR_NONE || (w.value == mm->weight.value && w.frame == mm->weight.frame))
-        return sc->fqn;
+        return own;
     struct str suffix = str_sub(sc->raw, atom_stem(sc->raw).n, sc->raw.n - atom_stem(sc->raw).n);
     char *out = arena_printf(&s->arena, "%.*s%.*s", STR_ARG(sc->fqn), STR_ARG(suffix));
-    return out ? str_of(out) : sc->fqn;
+    return out ? (struct module_name){str_of(out), IR_NONE} : own;
 }
 
 /* Is `param` a name that the scope could have, or of a module inside the scope's (its weight used by the
@@ -98,36 +111,38 @@ static bool agrees(const struct scope *sc, struct str param)
     return sc->fqn.n == 0 || str_eq(sc->fqn, param) || fqn_inside(param, sc->fqn);
 }
 
-static bool leaf_module(const struct state *s, struct str fqn)
+static bool leaf_module(const struct state *s, struct module_name n)
 {
-    uint32_t id = modules_find(&s->modules, fqn);
-    return id == NAME_NONE || s->modules.a[id].children == 0;
+    uint32_t id = known_id(s, n);
+    return id == IR_NONE || s->modules.a[id].children == 0;
 }
 
 /* Does the scope alone make it a Linear's: the class says so; or nothing but one product with a weight in a
  * leaf? */
-static bool scope_is_linear(struct namer *k, const struct mm *mm, uint32_t scope, struct str fqn)
+static bool scope_is_linear(struct namer *k, const struct mm *mm, uint32_t scope, struct module_name n)
 {
     struct state *s = k->s;
     const struct scope *sc = &s->scopes[scope];
-    if (scope == 0 || fqn.n == 0)
+    if (scope == 0 || n.fqn.n == 0)
         return false;
     if (sc->cls.n)
         return class_is_linear(sc->cls);
     if (mm->weight.value == IR_NONE)
         return false;
-    return leaf_module(s, fqn) && !k->busy[scope] && k->products[scope] == 1;
+    return leaf_module(s, n) && !k->busy[scope] && k->products[scope] == 1;
 }
 
-int linear_mark(struct state *s, struct str fqn, const struct mm *mm, enum evidence ev, bool loose)
+int linear_mark(struct state *s, struct str fqn, uint32_t id, const struct mm *mm, enum evidence ev,
+                bool loose)
 {
     struct modules *t = &s->modules;
-    bool known = modules_find(t, fqn) != NAME_NONE;
-    uint32_t id = modules_add(t, fqn);
+    uint32_t before = t->n;
+    if (id == IR_NONE)
+        id = modules_add(t, fqn);
     if (id == IR_NONE)
         return IR_EMEM;
     struct module *m = &t->a[id];
-    if (!known)
+    if (t->n > before)
         m->composed = loose;
     if (m->cls.n && !class_is_linear(m->cls))
         return 0;
@@ -143,17 +158,26 @@ int linear_mark(struct state *s, struct str fqn, const struct mm *mm, enum evide
 }
 
 /* The module that the bias is named for; empty if it has no such name. */
-static int bias_owner(struct state *s, const struct mm *mm, struct str *fqn)
+static struct module_name bias_owner(const struct state *s, const struct mm *mm)
 {
-    enum param_kind kind;
-    struct str owner;
-    *fqn = (struct str){0};
-    if (mm->bias.value == IR_NONE || !carries_name(s, mm->bias.value))
+    const struct named *n = mm->bias.value == IR_NONE ? NULL : named_value(s, mm->bias.value);
+    return n && n->kind == PARAM_BIAS ? (struct module_name){n->fqn, n->module}
+                                      : (struct module_name){.id = IR_NONE};
+}
+
+/* The module that the weight is named for, and what the weight is to it. */
+static int weight_owner(struct state *s, const struct mm *mm, enum param_kind *kind, struct module_name *out)
+{
+    *kind = PARAM_NO_NAME;
+    *out = (struct module_name){.id = IR_NONE};
+    if (mm->weight_name.n == 0)
         return 0;
-    int rc = fqn_of_param(&kind, &owner, ir_value_name(s->m, mm->bias.value), &s->arena);
-    if (!rc && kind == PARAM_BIAS)
-        *fqn = owner;
-    return rc;
+    const struct named *n = named_value(s, mm->weight_from);
+    if (!n)
+        return fqn_of_param(kind, &out->fqn, mm->weight_name, &s->arena);
+    *kind = n->kind;
+    *out = (struct module_name){n->fqn, n->module};
+    return 0;
 }
 
 /* Equal weights of two modules were merged under the name of one, `param`, whose scope `from` is. What this
@@ -175,33 +199,32 @@ static int name_mm(struct namer *k, struct mm *mm)
     struct state *s = k->s;
     uint32_t scope = s->scope_of[mm->step];
     const struct scope *sc = &s->scopes[scope];
-    enum param_kind kind = PARAM_NO_NAME;
-    struct str param = {0}, fqn;
-    if (mm->weight_name.n && fqn_of_param(&kind, &param, mm->weight_name, &s->arena) != 0)
+    enum param_kind kind;
+    struct module_name param, fqn = {.id = IR_NONE}, owner = bias_owner(s, mm);
+    if (weight_owner(s, mm, &kind, &param) != 0)
         return IR_EMEM;
     bool reparam = false;
     if (mm->weight.value == IR_NONE && mm->kind != MM_KIND_ATEN) {
-        param = reparam_owner(s, mm);
-        reparam = param.n > 0;
+        param = (struct module_name){reparam_owner(s, mm), IR_NONE};
+        reparam = param.fqn.n > 0;
     }
     bool gathered = mm->weight.value != IR_NONE && (k->used[walk_slot(&s->walk, mm->weight)] & USED_GATHER);
     bool by_param =
         reparam || (kind == PARAM_WEIGHT && mm->transposed) || (kind == PARAM_KERNEL && !mm->transposed);
-    fqn = scope ? unstemmed(k, mm, scope) : (struct str){0};
-    mm->scope_fqn = fqn;
+    if (scope)
+        fqn = unstemmed(k, mm, scope);
+    mm->scope_fqn = fqn.fqn;
     enum evidence scope_ev = sc->kind == SCOPE_NAME ? EV_SCOPE : EV_METADATA;
     bool loose = sc->kind == SCOPE_NAME && !sc->certain;
     mm->unsettled = sc->ambiguous;
-    struct str owner;
-    if (bias_owner(s, mm, &owner) != 0)
-        return IR_EMEM;
-    if (loose && scope_fits(sc->atoms, sc->n_atoms, owner, true)) { /* together they name it for sure */
-        fqn = mm->scope_fqn = owner;
+    if (loose && scope_fits(sc->atoms, sc->n_atoms, owner.fqn, true)) { /* together they name it for sure */
+        fqn = owner;
+        mm->scope_fqn = owner.fqn;
         scope_ev = EV_BIAS, loose = mm->unsettled = false;
     }
-    bool by_scope = scope && fqn.n && (by_param || kind == PARAM_NO_NAME || sc->cls.n) &&
+    bool by_scope = scope && fqn.fqn.n && (by_param || kind == PARAM_NO_NAME || sc->cls.n) &&
                     scope_is_linear(k, mm, scope, fqn);
-    bool clash = scope && param.n && kind != PARAM_BIAS && !agrees(sc, param);
+    bool clash = scope && param.fqn.n && kind != PARAM_BIAS && !agrees(sc, param.fqn);
     if (clash && !(gathered && by_scope) && k->contradictions++ == 0)
         k->first_contradiction = mm->step;
     param = listed_name(s, param);
@@ -209,52 +232,51 @@ static int name_mm(struct namer *k, struct mm *mm)
     if (gathered) /* the name is an Embedding's */
         by_param = false;
     if (by_param) {
-        mm->fqn = param, mm->evidence = EV_PARAM;
-    } else if (fqn.n) {
-        mm->fqn = fqn, mm->evidence = scope_ev, mm->loose = loose;
-    } else if (param.n && kind != PARAM_BIAS) {
-        mm->fqn = param, mm->evidence = EV_PARAM;
+        mm->fqn = param.fqn, mm->evidence = EV_PARAM;
+    } else if (fqn.fqn.n) {
+        mm->fqn = fqn.fqn, mm->evidence = scope_ev, mm->loose = loose;
+    } else if (param.fqn.n && kind != PARAM_BIAS) {
+        mm->fqn = param.fqn, mm->evidence = EV_PARAM;
     } else if (mm->bias.value != IR_NONE) {
         struct use b = walk_resolve(&s->walk, mm->bias);
-        if (b.value != IR_NONE && fqn_of_param(&kind, &param, ir_value_name(s->m, b.value), &s->arena) == 0 &&
-            kind == PARAM_BIAS && param.n)
-            mm->fqn = param, mm->evidence = EV_BIAS, by_scope = true, fqn = param, scope_ev = EV_BIAS;
+        if (b.value != IR_NONE &&
+            fqn_of_param(&kind, &param.fqn, ir_value_name(s->m, b.value), &s->arena) == 0 &&
+            kind == PARAM_BIAS && param.fqn.n) {
+            fqn = (struct module_name){param.fqn, IR_NONE};
+            mm->fqn = fqn.fqn, mm->evidence = EV_BIAS, by_scope = true, scope_ev = EV_BIAS;
+        }
     }
     mm->linear = by_param || by_scope;
-    int rc = by_param ? linear_mark(s, param, mm, EV_PARAM, false) : 0;
+    int rc = by_param ? linear_mark(s, param.fqn, param.id, mm, EV_PARAM, false) : 0;
     mm->scope_linear = by_scope && !(by_param && !clash);
     if (!rc && mm->scope_linear && !mm->unsettled)
-        rc = linear_mark(s, fqn, mm, scope_ev, loose);
+        rc = linear_mark(s, fqn.fqn, fqn.id, mm, scope_ev, loose);
     if (rc || !by_param || !clash || gathered)
         return rc;
-    if (owner.n && agrees(sc, owner)) /* one weight for two modules that differ in their bias */
-        return linear_mark(s, owner, mm, EV_BIAS, false);
+    if (owner.fqn.n && agrees(sc, owner.fqn)) /* one weight for two modules that differ in their bias */
+        return linear_mark(s, owner.fqn, owner.id, mm, EV_BIAS, false);
     uint32_t first = mm->weight.value == IR_NONE ? 0 : k->first_user[walk_slot(&s->walk, mm->weight)];
-    rc = merged_twin(s, sc, &s->scopes[first], param, &owner);
-    return rc || owner.n == 0 ? rc : linear_mark(s, owner, mm, EV_SCOPE, loose);
+    struct str twin;
+    rc = merged_twin(s, sc, &s->scopes[first], param.fqn, &twin);
+    return rc || twin.n == 0 ? rc : linear_mark(s, twin, IR_NONE, mm, EV_SCOPE, loose);
 }
 
 /* ---- Linears that no mm shows ---- */
 
 /* A 2-D FQN.weight that is neither looked up in, nor only added or multiplied as it is: a Linear that is
  * never called, or whose weight the model uses by hand. */
-static int unused_linears(struct namer *k)
+static void unused_linears(struct namer *k)
 {
     struct state *s = k->s;
-    for (uint32_t v = 0; v < s->m->n_values; v++) {
-        const struct ir_shape *x = ir_shape_of(s->m, v);
-        if (!carries_name(s, v) || s->m->values[v].graph != s->root || x->rank != 2)
+    for (uint32_t i = 0; i < s->n_named; i++) {
+        const struct named *n = &s->named[i];
+        const struct ir_shape *x = ir_shape_of(s->m, n->value);
+        if (s->m->values[n->value].graph != s->root || x->rank != 2 || n->kind != PARAM_WEIGHT ||
+            n->module == IR_NONE)
             continue;
-        uint8_t used = k->used[walk_slot(&s->walk, (struct use){FRAME_MAIN, v})];
+        uint8_t used = k->used[walk_slot(&s->walk, (struct use){FRAME_MAIN, n->value})];
         bool as_it_is = (used & (USED_DIRECT | USED_AS_TABLE)) && !(used & USED_TRANSPOSED);
-        enum param_kind kind;
-        uint32_t id;
-        int rc = module_of_param(s, ir_value_name(s->m, v), &kind, &id);
-        if (rc)
-            return rc;
-        if (kind != PARAM_WEIGHT || id == IR_NONE)
-            continue;
-        struct module *m = &s->modules.a[id];
+        struct module *m = &s->modules.a[n->module];
         if ((used & USED_GATHER) || as_it_is) {
             m->what = used & USED_GATHER ? "an Embedding"
                       : used & USED_DIRECT
@@ -267,10 +289,9 @@ static int unused_linears(struct namer *k)
         m->linear = true;
         m->in = x->dims[1];
         m->out = x->dims[0];
-        m->weight = ir_value_name(s->m, v);
+        m->weight = ir_value_name(s->m, n->value);
         m->evidence = EV_PARAM;
     }
-    return 0;
 }
 
 static int namer_init(struct namer *k, struct state *s)
@@ -327,10 +348,10 @@ int pass_linear(struct state *s)
     }
     for (uint32_t i = 0; !rc && i < s->n_mms; i++)
         rc = name_mm(&k, &s->mms[i]);
-    if (!rc)
-        rc = unused_linears(&k);
-    if (!rc)
+    if (!rc) {
+        unused_linears(&k);
         warn_contradictions(&k);
+    }
     namer_free(&k);
     return rc;
 }

@@ -5,11 +5,14 @@
 #include "passes/fqn.h"
 #include "passes/pass.h"
 
-/* Adds the module of a parameter's name; *id is IR_NONE (and rc 0) when the name tells none. */
-int module_of_param(struct state *s, struct str name, enum param_kind *kind, uint32_t *id);
+/* Fills s->named: parameters, weights as graph inputs, renamed copies; adds their modules. */
+int find_named(struct state *s);
 
-/* May this value carry a parameter's name? Parameters, weights as graph inputs, renamed copies. */
-bool carries_name(const struct state *s, uint32_t value);
+/* What a value's name tells, or NULL: it carries no parameter's name. */
+static inline const struct named *named_value(const struct state *s, uint32_t value)
+{
+    return s->named_at[value] ? &s->named[s->named_at[value] - 1] : NULL;
+}
 
 /* How a parameter (or a renamed copy of one) is used: per slot, a set of these. AS_TABLE: added to
  * activations or put beside them, like learnt positions. */
@@ -35,8 +38,10 @@ bool scope_fits(const struct str *atoms, uint32_t n, struct str fqn, bool stem);
 struct str scope_resolve(struct state *s, struct scope *sc, struct str base, uint32_t from, uint32_t nth,
                          bool *certain, uint32_t *same);
 
-/* Records that module `fqn` is a Linear, as this mm shows. 0 or IR_EMEM. */
-int linear_mark(struct state *s, struct str fqn, const struct mm *mm, enum evidence ev, bool loose);
+/* Records that module `fqn` is a Linear, as this mm shows. `module`: its id, or IR_NONE: it is looked up, and
+ * added where it is not known. 0 or IR_EMEM. */
+int linear_mark(struct state *s, struct str fqn, uint32_t module, const struct mm *mm, enum evidence ev,
+                bool loose);
 
 /* The FQN of module "base.last". NULL text when memory is exhausted. */
 struct str fqn_join(struct arena *a, struct str base, struct str last);

@@ -60,6 +60,18 @@ uint32_t modules_add(struct modules *t, struct str fqn)
     return id;
 }
 
+void modules_inherit(const struct modules *t, uint32_t *of, uint32_t otherwise)
+{
+    for (uint32_t i = 0; i < t->n; i++) {
+        uint32_t around = i;
+        while (around != IR_NONE && of[around] == MODULES_OPEN)
+            around = t->a[around].parent;
+        uint32_t mark = around == IR_NONE ? otherwise : of[around];
+        for (uint32_t m = i; m != around; m = t->a[m].parent)
+            of[m] = mark;
+    }
+}
+
 static int str_cmp(struct str a, struct str b)
 {
     size_t n = a.n < b.n ? a.n : b.n;

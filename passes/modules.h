@@ -42,6 +42,11 @@ void modules_free(struct modules *t);
 uint32_t modules_add(struct modules *t, struct str fqn);
 uint32_t modules_find(const struct modules *t, struct str fqn);
 
+/* Gives each module that of[] has no mark for (MODULES_OPEN) that of the innermost module around it which has
+ * one, or `otherwise`. */
+#define MODULES_OPEN (IR_NONE - 1)
+void modules_inherit(const struct modules *t, uint32_t *of, uint32_t otherwise);
+
 /* Makes look-ups by unqualified name work for all modules added so far. */
 int modules_sort(struct modules *t);
 

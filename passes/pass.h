@@ -5,6 +5,7 @@
 #define SACTAG_PASSES_PASS_H
 
 #include "passes/facts.h"
+#include "passes/fqn.h"
 #include "passes/modules.h"
 #include "passes/plan.h"
 #include "passes/walk.h"
@@ -25,6 +26,7 @@ struct scope {
     uint32_t n_atoms;
     struct str *fqns; /* STACK: FQN of each key */
     struct str fqn;   /* the module; empty = the model itself. NAME: resolved against the known modules */
+    uint32_t module;  /* its id; IR_NONE: look it up */
     struct str cls;   /* META, STACK: the module's class, "torch.nn.modules.linear.Linear" */
     bool certain;     /* fqn is the full FQN for sure */
     bool ambiguous;   /* NAME: several known modules fit; fqn is the first, passes/block.c settles it */
@@ -71,6 +73,7 @@ struct mm {
     bool transposed;   /* ... through an odd number of transposes */
     struct str
         weight_name; /* the nearest name on the way that a module may have given, else the parameter's own */
+    uint32_t weight_from; /* value that has this name */
 
     struct str fqn;       /* module, empty if unknown */
     struct str scope_fqn; /* what scope or metadata say, for matching where the weight is shared under another
@@ -81,6 +84,14 @@ struct mm {
     bool scope_linear;    /* ... and records its scope's module as a Linear */
     bool loose;           /* fqn may lack containers that are never called */
     uint32_t block, call; /* IR_NONE outside blocks */
+};
+
+/* A value that carries a parameter's name, and the module that the name tells. */
+struct named {
+    uint32_t value;
+    uint32_t module; /* IR_NONE: tells none */
+    enum param_kind kind;
+    struct str fqn;
 };
 
 struct state {
@@ -111,6 +122,10 @@ struct state {
     struct str quantised_op, hidden_op; /* the first of each */
 
     struct modules modules;
+    struct named *named; /* by value */
+    uint32_t n_named;
+    size_t cap_named;
+    uint32_t *named_at;     /* per value: 1 + index into named; 0 = carries no parameter's name */
     uint32_t *module_block; /* per module: innermost block around it, or IR_NONE */
     uint32_t *block_of;     /* per step: index into plan->blocks, or IR_NONE */
     uint32_t *call_of;      /* per step: run number of the block */

@@ -105,6 +105,7 @@ static void state_free(struct state *s)
     names_free(&s->scope_index);
     free(s->scopes);
     free(s->mms);
+    free(s->named);
     arena_free(&s->arena);
 }
 

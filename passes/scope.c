@@ -14,7 +14,7 @@ static uint32_t add_scope(struct state *s, struct str raw, enum scope_kind kind)
 {
     if (grow(&s->scopes, &s->cap_scopes, (size_t)s->n_scopes + 1, sizeof *s->scopes) != 0)
         return IR_NONE;
-    s->scopes[s->n_scopes] = (struct scope){.raw = raw, .kind = kind, .block = IR_NONE};
+    s->scopes[s->n_scopes] = (struct scope){.raw = raw, .kind = kind, .module = IR_NONE, .block = IR_NONE};
     return s->n_scopes++;
 }
 
@@ -171,13 +171,26 @@ static bool list_module(struct str text, struct str *item)
     return p + 1 == text.n && n >= 2;
 }
 
-static int read_list(struct state *s, uint32_t node, uint32_t *out)
+/* Class of a node's module; empty where the file does not tell. */
+static int read_class(struct state *s, uint32_t node, const struct ir_scope_list *list, struct str *cls)
 {
-    struct str scopes, classes, fqn, cls = {0};
-    int rc = s->m->source->meta(s->m, node, "pkg.torch.onnx.name_scopes", &scopes);
-    if (rc <= 0)
+    struct str classes = {0};
+    int rc =
+        list->node == node ? 1 : s->m->source->meta(s->m, node, "pkg.torch.onnx.class_hierarchy", &classes);
+    if (list->node == node)
+        classes = list->classes;
+    if (rc < 0)
         return rc;
-    if (!list_module(scopes, &fqn) || fqn_too_deep(fqn)) {
+    if (!list_module(classes, cls))
+        *cls = (struct str){0};
+    return 0;
+}
+
+/* The scope that a node's name_scopes metadata give, as the list of that number has them. */
+static int scope_of_list(struct state *s, uint32_t node, const struct ir_scope_list *list, uint32_t *out)
+{
+    struct str fqn;
+    if (!list_module(list->scopes, &fqn) || fqn_too_deep(fqn)) {
         diag_debug(s->d, "pkg.torch.onnx.name_scopes of node %u is no list of names: not used", node);
         return 0;
     }
@@ -186,21 +199,21 @@ static int read_list(struct state *s, uint32_t node, uint32_t *out)
     uint32_t id = scope_id(s, fqn.n ? fqn : STR_LIT("''"), SCOPE_META, &fresh);
     if (id == IR_NONE)
         return IR_EMEM;
-    if (fresh) {
-        rc = s->m->source->meta(s->m, node, "pkg.torch.onnx.class_hierarchy", &classes);
-        if (rc < 0)
-            return rc;
-        if (rc == 1 && !list_module(classes, &cls))
-            cls = (struct str){0};
-        fqn = fqn_of_source(fqn, &s->arena);
-        s->scopes[id].fqn = fqn.s ? fqn_clean(fqn, &s->arena) : fqn;
-        s->scopes[id].certain = true;
-        s->scopes[id].cls = cls;
-        if (!s->scopes[id].fqn.s)
-            return IR_EMEM;
-    }
     *out = id;
-    return 0;
+    if (!fresh)
+        return 0;
+    struct scope *sc = &s->scopes[id];
+    fqn = fqn_of_source(fqn, &s->arena);
+    sc->fqn = fqn.s ? fqn_clean(fqn, &s->arena) : fqn;
+    sc->certain = true;
+    return sc->fqn.s ? read_class(s, node, list, &sc->cls) : IR_EMEM;
+}
+
+static int read_list(struct state *s, uint32_t node, uint32_t *out)
+{
+    struct ir_scope_list list = {.node = IR_NONE};
+    int rc = s->m->source->meta(s->m, node, "pkg.torch.onnx.name_scopes", &list.scopes);
+    return rc <= 0 ? rc : scope_of_list(s, node, &list, out);
 }
 
 /* Scopes of the lists that the reader has numbered; UNREAD. */
@@ -215,11 +228,11 @@ static int scope_from_metadata(struct state *s, uint32_t node, uint32_t *of_list
     if (!m->noted || list == 0)
         return read_list(s, node, out);
     if (of_list[list] == UNREAD) {
-        int rc = read_list(s, node, &of_list[list]);
+        bool kept = list < m->n_lists && m->lists[list].node != IR_NONE;
+        int rc = kept ? scope_of_list(s, node, &m->lists[list], out) : read_list(s, node, out);
         if (rc)
             return rc;
-        if (of_list[list] == UNREAD)
-            of_list[list] = 0;
+        of_list[list] = *out;
     }
     *out = of_list[list];
     return 0;

@@ -119,30 +119,34 @@ static bool swaps_last_two(const struct ir_attr *a)
     return n >= 2 && a->ints[n - 1] == n - 2 && a->ints[n - 2] == n - 1;
 }
 
+static void set_weight_name(const struct state *s, struct mm *mm, uint32_t value)
+{
+    mm->weight_name = ir_value_name(s->m, value);
+    mm->weight_from = value;
+}
+
 void trace_weight(struct state *s, struct mm *mm)
 {
     const struct walk *w = &s->walk;
     struct use u = walk_input(w, w->steps[mm->step], 1);
     if (mm->kind == MM_KIND_ATEN) {
         if (mm->weight.value != IR_NONE)
-            mm->weight_name = ir_value_name(s->m, mm->weight.value);
+            set_weight_name(s, mm, mm->weight.value);
         return;
     }
     for (int hops = 0; hops < TRACE_MAX; hops++) {
         u = walk_resolve(w, u);
         if (u.value == IR_NONE)
             return;
-        enum param_kind kind;
-        struct str fqn, name = ir_value_name(s->m, u.value);
-        if (mm->weight_name.n == 0 && carries_name(s, u.value) &&
-            fqn_of_param(&kind, &fqn, name, &s->arena) == 0 && kind != PARAM_NO_NAME)
-            mm->weight_name = name;
+        const struct named *named = named_value(s, u.value);
+        if (mm->weight_name.n == 0 && named && named->kind != PARAM_NO_NAME)
+            set_weight_name(s, mm, u.value);
         struct step def = walk_def(w, u);
         if (s->is_param[u.value] ||
             (def.node != IR_NONE && str_is(ir_node_op(s->m, &s->m->nodes[def.node])->type, "Constant"))) {
             mm->weight = u;
             if (mm->weight_name.n == 0)
-                mm->weight_name = name;
+                set_weight_name(s, mm, u.value);
             return;
         }
         if (def.node == IR_NONE)
@@ -172,13 +176,11 @@ struct str reparam_owner(struct state *s, const struct mm *mm)
         struct use u = walk_resolve(w, todo[at]);
         if (u.value == IR_NONE)
             continue;
-        struct str name = ir_value_name(s->m, u.value), fqn;
-        enum param_kind kind;
-        if (carries_name(s, u.value) && fqn_is_reparam(name) &&
-            fqn_of_param(&kind, &fqn, name, &s->arena) == 0) {
-            if (owner.n && !str_eq(owner, fqn))
+        const struct named *named = named_value(s, u.value);
+        if (named && fqn_is_reparam(ir_value_name(s->m, u.value))) {
+            if (owner.n && !str_eq(owner, named->fqn))
                 return (struct str){0};
-            owner = fqn;
+            owner = named->fqn;
             continue;
         }
         struct step def = walk_def(w, u);

@@ -19,6 +19,7 @@ enum onnx_opset_field { ONNX_OPSET_DOMAIN = 1, ONNX_OPSET_VERSION = 2 };
 
 /* The metadata that passes ask of every node. */
 #define ONNX_SCOPE_KEY "pkg.torch.onnx.name_scopes"
+#define ONNX_CLASS_KEY "pkg.torch.onnx.class_hierarchy"
 
 enum onnx_entry_field { ONNX_ENTRY_KEY = 1, ONNX_ENTRY_VALUE = 2 };
 

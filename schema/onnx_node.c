@@ -218,61 +218,6 @@ static uint16_t attrs_end(const struct onnx_reader *r, const struct ir_node *n, 
     return off < ONNX_FAR ? (uint16_t)off : ONNX_FAR;
 }
 
-/* A Python list of strings up to the quote before its last element; empty when that is not plain: "['', 'a',
- * '" of "['', 'a', 'mul_3']". */
-static struct str list_head(struct str list)
-{
-    const struct str none = {0};
-    if (list.n < 4 || list.s[list.n - 1] != ']' || list.s[list.n - 2] != '\'')
-        return none;
-    ptrdiff_t quote = str_rchr(str_sub(list, 0, list.n - 2), '\'');
-    size_t n = quote < 0 ? 0 : (size_t)quote + 1;
-    return n && str_chr(str_sub(list, n, list.n - n), '\\') < 0 ? str_sub(list, 0, n) : none;
-}
-
-/* Numbers of equal heads are equal. 0: no number. */
-static uint32_t list_number(struct onnx_reader *r, struct str list)
-{
-    struct str head = list_head(list);
-    if (head.n == 0)
-        return 0;
-    if (!str_eq(head, r->last_list)) {
-        uint32_t id = names_intern(&r->list_index, head);
-        if (id == NAME_NONE)
-            return 0;
-        r->last_list = head;
-        r->last_list_id = id + 1;
-    }
-    return r->last_list_id;
-}
-
-/* Room for the node being read; those before it that have none are told so. */
-static int note_list(struct onnx_reader *r, uint32_t number)
-{
-    struct ir_model *m = r->m;
-    int rc = onnx_room(r, &m->scope_lists, &r->cap_lists, (size_t)r->node + 1, sizeof *m->scope_lists);
-    if (rc)
-        return rc;
-    while (r->n_lists <= r->node)
-        m->scope_lists[r->n_lists++] = IR_NONE;
-    m->scope_lists[r->node] = number;
-    return 0;
-}
-
-/* The last entry of a key wins. An entry that is malformed: who asks for it is told. */
-static int note_metadata(struct onnx_reader *r, struct str entry)
-{
-    struct str key, value;
-    const uint8_t *bad;
-    bool plain = onnx_plain_pair(&key, &value, entry);
-    if (!plain && onnx_entry_walk(&key, &value, entry, &bad) != 0)
-        return note_list(r, 0);
-    if (!str_eq(key, STR_LIT(ONNX_SCOPE_KEY)))
-        return 0;
-    bool broken = r->n_lists > r->node && r->m->scope_lists[r->node] == 0;
-    return note_list(r, broken ? 0 : list_number(r, value));
-}
-
 static int node_field(struct onnx_reader *r, struct ir_op *op, const struct wire_field *f)
 {
     struct ir_node *n = &r->m->nodes[r->node];
@@ -300,7 +245,7 @@ static int node_field(struct onnx_reader *r, struct ir_op *op, const struct wire
         n->attrs_end = attrs_end(r, n, f);
         return read_attr(r, wire_str(f));
     case ONNX_NODE_METADATA_PROPS:
-        return note_metadata(r, wire_str(f));
+        return onnx_note_metadata(r, wire_str(f));
     default:
         return 0;
     }
@@ -354,6 +299,7 @@ static int new_node(struct onnx_reader *r, struct str body, uint32_t seg)
                                          .body = IR_NONE};
     r->n_ins = r->n_outs = 0;
     r->last_body = r->node_seg = IR_NONE;
+    r->classes = (struct str){0};
     return 0;
 }
 
@@ -382,6 +328,8 @@ int onnx_read_node(struct onnx_reader *r, struct str body, uint32_t seg)
         rc = use_inputs(r);
     if (rc == 0)
         rc = define_outputs(r);
+    if (rc == 0)
+        rc = onnx_note_list(r);
     if (rc == 0)
         r->node = IR_NONE;
     return rc;

@@ -169,6 +169,7 @@ static int finish_lists(struct onnx_reader *r)
     while (rc == 0 && r->n_lists && r->n_lists < m->n_nodes)
         m->scope_lists[r->n_lists++] = IR_NONE;
     m->n_scope_lists = r->list_index.n + 1;
+    m->n_lists = r->n_kept;
     m->noted = rc == 0;
     return rc;
 }
@@ -203,6 +204,7 @@ static void free_arrays(struct ir_model *m)
     free(m->data);
     free(m->external);
     free(m->scope_lists);
+    free(m->lists);
 }
 
 static void drop(struct onnx_reader *r, void *list, size_t cap, size_t size)
@@ -216,6 +218,8 @@ static void free_scratch(struct onnx_reader *r)
     names_free(&r->op_index);
     names_free(&r->type_index);
     names_free(&r->list_index);
+    names_free(&r->class_index);
+    drop(r, r->class_lists, r->cap_class_lists, sizeof *r->class_lists);
     drop(r, r->types, r->cap_types, sizeof *r->types);
     onnx_uncharge(r, names_seal(&r->m->names));
     drop(r, r->graphs, r->cap_tmp_graphs, sizeof *r->graphs);
@@ -254,6 +258,7 @@ int onnx_read(struct ir_model *m, const uint8_t *bytes, uint64_t size, const str
     names_init(&r.op_index);
     names_init(&r.type_index);
     names_init(&r.list_index);
+    names_init(&r.class_index);
     int rc = check_model(&r);
     if (rc == 0)
         rc = first_room(&r);

@@ -3,6 +3,7 @@
  *     onnx_read.c    the model's own fields, and the order of things
  *     onnx_graph.c   graphs and functions: definitions, types, initializers
  *     onnx_node.c    nodes: operands as names, operators, nested graphs
+ *     onnx_meta.c    nodes' metadata, as far as passes ask it of every node
  *     onnx_scope.c   operands' names → values
  *     onnx_tensor.c  tensors: header, where the data lie, small integer contents
  *     onnx_type.c    types of graph inputs, outputs and value_info
@@ -83,6 +84,11 @@ struct onnx_reader {
     uint32_t last_list_id;
     uint32_t n_lists; /* of m->scope_lists */
     size_t cap_lists;
+    uint32_t n_kept; /* of m->lists */
+    size_t cap_kept;
+    struct names class_index; /* class_hierarchy up to the last element → the first such list */
+    struct str *class_lists;
+    size_t cap_class_lists;
 
     struct names type_index; /* bytes of a TypeProto → index into types */
     struct onnx_type {
@@ -109,6 +115,7 @@ struct onnx_reader {
     uint32_t n_ins, n_outs;
     size_t cap_ins, cap_outs;
     uint32_t last_body, node_seg;
+    struct str scopes, classes; /* its metadata of these keys */
 
     struct onnx_undo *undo;
     uint32_t n_undo;
@@ -197,6 +204,12 @@ int onnx_intern_op(struct onnx_reader *r, uint32_t *id, struct ir_op op);
 int onnx_new_graph(struct onnx_reader *r, uint32_t *id, struct ir_graph g);
 /* One more occurrence of a graph: a segment inside segment `parent`. */
 int onnx_new_occurrence(struct onnx_reader *r, uint32_t graph, struct str body, uint32_t parent);
+
+/* ---- onnx_meta.c: 0 or a negative ir_err (reported) */
+
+/* An entry of the node being read; and the end of that node. */
+int onnx_note_metadata(struct onnx_reader *r, struct str entry);
+int onnx_note_list(struct onnx_reader *r);
 
 /* ---- onnx_tensor.c. The walkers return 0 or an enum wire_error with *bad set, unless said otherwise. */
 

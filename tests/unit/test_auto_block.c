@@ -324,3 +324,19 @@ Test(auto_block, the_member_itself)
     cr_assert_eq(auto_member(&b, str_of("norm")).n, 0);
     auto_free(&b);
 }
+
+Test(auto_block, what_is_itself_a_member)
+{
+    static const struct {
+        const char *fqn;
+        bool member;
+    } cases[] = {{"layers.1", true},    {"layers.7", true},   {"layers", false}, {"layers.1.wq", false},
+                 {"layers.1.0", false}, {"players.1", false}, {"", false},       {"12", false}};
+    struct auto_blocks b;
+    n = 0;
+    add_each("layers.#.attn.wq layers.#.ffn.w1", 3, 1);
+    cr_assert_eq(auto_choose(&b, list, n), 0);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        cr_expect_eq(auto_is_member(&b, str_of(cases[i].fqn)), cases[i].member, "%s", cases[i].fqn);
+    auto_free(&b);
+}

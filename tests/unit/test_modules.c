@@ -152,3 +152,21 @@ Test(modules, many)
     cr_assert_str_eq(below("", "wq", &same), "layers.0.wq");
     cr_assert_eq(same, 1000);
 }
+
+Test(modules, marks_are_inherited_from_the_innermost_module_around)
+{
+    uint32_t wq = add("layers.0.attn.wq"), w1 = add("layers.0.w1"), head = add("head"), of[8];
+    uint32_t attn = find("layers.0.attn"), block = find("layers.0"), layers = find("layers");
+    cr_assert_eq(t.n, 6);
+    for (uint32_t i = 0; i < t.n; i++)
+        of[i] = MODULES_OPEN;
+    of[block] = 7;
+    of[wq] = 3;
+    modules_inherit(&t, of, 9);
+    cr_assert_eq(of[wq], 3);
+    cr_assert_eq(of[attn], 7);
+    cr_assert_eq(of[w1], 7);
+    cr_assert_eq(of[block], 7);
+    cr_assert_eq(of[layers], 9);
+    cr_assert_eq(of[head], 9);
+}

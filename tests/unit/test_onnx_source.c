@@ -336,7 +336,8 @@ static void add_meta(struct pb *node, const char *key, const char *value, bool v
     pb_sub(node, 9, e);
 }
 
-#define SCOPES "pkg.torch.onnx.name_scopes"
+#define SCOPES  "pkg.torch.onnx.name_scopes"
+#define CLASSES "pkg.torch.onnx.class_hierarchy"
 
 Test(onnx_source, the_key_that_passes_ask_for_is_found_wherever_it_stands)
 {
@@ -438,6 +439,44 @@ Test(onnx_source, lists_equal_but_for_their_last_element_have_one_number)
     cr_assert_neq(of[9], of[0]);
     for (uint32_t i = 0; i < r.m.n_nodes; i++)
         cr_assert(of[i] == IR_NONE || of[i] < r.m.n_scope_lists);
+    reading_free(&r);
+}
+
+/* The lists that passes read are those of the first node of a number; lists of classes that begin alike are
+ * one.
+ */
+Test(onnx_source, lists_are_kept_once)
+{
+    static const struct {
+        const char *scopes, *classes;
+        bool classes_first;
+    } nodes[] = {{"['', 'a', 'x']", "['M', 'Linear', 'aten.mm']", true},
+                 {"['', 'a', 'y']", "['M', 'Other', 'aten.mm']", true},
+                 {"['', 'b', 'x']", "['M', 'Linear', 'aten.add']", false},
+                 {"['', 'c', 'x']", NULL, false}};
+    struct pb g = {0};
+    struct reading r;
+    for (size_t i = 0; i < sizeof nodes / sizeof *nodes; i++) {
+        char name[8];
+        snprintf(name, sizeof name, "v%zu", i);
+        struct pb n = make_node("Op", "x", name);
+        if (nodes[i].classes && nodes[i].classes_first)
+            add_meta(&n, CLASSES, nodes[i].classes, false);
+        add_meta(&n, SCOPES, nodes[i].scopes, false);
+        if (nodes[i].classes && !nodes[i].classes_first)
+            add_meta(&n, CLASSES, nodes[i].classes, false);
+        pb_sub(&g, 1, n);
+    }
+    read_graph(&r, g);
+    const uint32_t *of = r.m.scope_lists;
+    const struct ir_scope_list *a = &r.m.lists[of[0]], *b = &r.m.lists[of[2]], *c = &r.m.lists[of[3]];
+    cr_assert_eq(of[1], of[0]);
+    cr_assert(of[0] < r.m.n_lists && of[2] < r.m.n_lists && of[3] < r.m.n_lists);
+    cr_assert(a->node == 0 && b->node == 2 && c->node == 3);
+    cr_assert(str_is(a->scopes, nodes[0].scopes) && str_is(b->scopes, nodes[2].scopes));
+    cr_assert(str_is(a->classes, nodes[0].classes));
+    cr_assert_eq(b->classes.s, a->classes.s);
+    cr_assert_eq(c->classes.n, 0);
     reading_free(&r);
 }
 

@@ -1,0 +1,65 @@
+/* Named: the values that carry a parameter's name, and the module that each tells. Several passes ask; a name
+ * is looked at once. */
+#include "passes/linear.h"
+
+/* A copy under a name of its own: exporters write one for a parameter that two modules share. */
+static bool is_copy(const struct state *s, uint32_t value, const bool *identity)
+{
+    const struct ir_value *v = &s->m->values[value];
+    return v->kind == IR_VALUE_NODE && identity[s->m->nodes[v->def].op] && s->in_program[v->graph] &&
+           s->m->graphs[v->graph].kind != IR_GRAPH_FUNCTION;
+}
+
+/* Which ops make copies; *any: one does. */
+static bool *find_identity(struct state *s, bool *any)
+{
+    bool *identity = arena_alloc(&s->arena, s->m->n_ops ? s->m->n_ops : 1, sizeof *identity);
+    *any = false;
+    for (uint32_t i = 0; identity && i < s->m->n_ops; i++)
+        *any |= identity[i] = str_is(s->m->ops[i].type, "Identity");
+    return identity;
+}
+
+static int add_named(struct state *s, uint32_t value)
+{
+    struct named n = {.value = value, .module = IR_NONE};
+    int rc = fqn_of_param(&n.kind, &n.fqn, ir_value_name(s->m, value), &s->arena);
+    if (!rc && n.kind != PARAM_NO_NAME && n.fqn.n) {
+        n.module = modules_add(&s->modules, n.fqn);
+        if (n.module == IR_NONE)
+            return IR_EMEM;
+        s->modules.a[n.module].has_param = true;
+    }
+    if (rc || grow(&s->named, &s->cap_named, (size_t)s->n_named + 1, sizeof *s->named) != 0)
+        return IR_EMEM;
+    s->named[s->n_named++] = n;
+    s->named_at[value] = s->n_named;
+    return 0;
+}
+
+/* Parametrizations are modules inside the Linear: a configured name that hits them hits no Linear. */
+static int add_parametrization(struct state *s, struct str name)
+{
+    if (fqn_parametrized(name) <= 0)
+        return 0;
+    struct str inner = fqn_clean(fqn_parent(name), &s->arena);
+    return inner.s && modules_add(&s->modules, inner) != IR_NONE ? 0 : IR_EMEM;
+}
+
+int find_named(struct state *s)
+{
+    const struct ir_model *m = s->m;
+    bool copies, *identity = find_identity(s, &copies);
+    s->named_at = arena_alloc(&s->arena, m->n_values ? m->n_values : 1, sizeof *s->named_at);
+    int rc = identity && s->named_at ? 0 : IR_EMEM;
+    for (uint32_t v = 0; !rc && v < m->n_values; v++) {
+        if (v + NAMES_AHEAD < m->n_values && s->is_param[v + NAMES_AHEAD])
+            __builtin_prefetch(ir_value_name(m, v + NAMES_AHEAD).s);
+        if (!s->is_param[v] && !(copies && is_copy(s, v, identity)))
+            continue;
+        rc = add_named(s, v);
+        if (!rc)
+            rc = add_parametrization(s, ir_value_name(m, v));
+    }
+    return rc;
+}

@@ -1,0 +1,104 @@
+/* Nodes' metadata, as far as passes ask it of every node: noted while the record is at hand. Of lists of
+ * scopes there are fewer than nodes, and of lists of classes very few. */
+#include "schema/onnx_reader.h"
+
+/* A Python list of strings up to the quote before its last element; empty when that is not plain: "['', 'a',
+ * '" of "['', 'a', 'mul_3']". */
+static struct str list_head(struct str list)
+{
+    const struct str none = {0};
+    if (list.n < 4 || list.s[list.n - 1] != ']' || list.s[list.n - 2] != '\'')
+        return none;
+    ptrdiff_t quote = str_rchr(str_sub(list, 0, list.n - 2), '\'');
+    size_t n = quote < 0 ? 0 : (size_t)quote + 1;
+    return n && str_chr(str_sub(list, n, list.n - n), '\\') < 0 ? str_sub(list, 0, n) : none;
+}
+
+/* Numbers of equal heads are equal. 0: no number. */
+static int list_number(struct onnx_reader *r, uint32_t *number, struct str list)
+{
+    struct str head = list_head(list);
+    *number = 0;
+    if (head.n && !str_eq(head, r->last_list)) {
+        uint32_t id = names_intern(&r->list_index, head);
+        if (id == NAME_NONE)
+            return onnx_no_memory(r);
+        r->last_list = head;
+        r->last_list_id = id + 1;
+    }
+    if (head.n)
+        *number = r->last_list_id;
+    return 0;
+}
+
+/* Room for the node being read; those before it that have none are told so. */
+static int note_number(struct onnx_reader *r, uint32_t number)
+{
+    struct ir_model *m = r->m;
+    int rc = onnx_room(r, &m->scope_lists, &r->cap_lists, (size_t)r->node + 1, sizeof *m->scope_lists);
+    if (rc)
+        return rc;
+    while (r->n_lists <= r->node)
+        m->scope_lists[r->n_lists++] = IR_NONE;
+    m->scope_lists[r->node] = number;
+    return 0;
+}
+
+static bool has_number(const struct onnx_reader *r)
+{
+    return r->n_lists > r->node;
+}
+
+/* The last entry of a key wins. An entry that is malformed: who asks for it is told. */
+int onnx_note_metadata(struct onnx_reader *r, struct str entry)
+{
+    struct str key, value;
+    const uint8_t *bad;
+    bool plain = onnx_plain_pair(&key, &value, entry);
+    if (!plain && onnx_entry_walk(&key, &value, entry, &bad) != 0)
+        return note_number(r, 0);
+    if (str_eq(key, STR_LIT(ONNX_CLASS_KEY)))
+        r->classes = value;
+    if (!str_eq(key, STR_LIT(ONNX_SCOPE_KEY)))
+        return 0;
+    uint32_t number = 0;
+    bool broken = has_number(r) && r->m->scope_lists[r->node] == 0;
+    int rc = broken ? 0 : list_number(r, &number, value);
+    r->scopes = value;
+    return rc ? rc : note_number(r, number);
+}
+
+/* The first list with what this one has before its last element. */
+static int known_classes(struct onnx_reader *r, struct str *list)
+{
+    struct str head = list_head(*list);
+    if (head.n == 0)
+        return 0;
+    uint32_t before = r->class_index.n, id = names_intern(&r->class_index, head);
+    if (id == NAME_NONE)
+        return onnx_no_memory(r);
+    int rc = onnx_room(r, &r->class_lists, &r->cap_class_lists, (size_t)id + 1, sizeof *r->class_lists);
+    if (rc)
+        return rc;
+    if (id == before)
+        r->class_lists[id] = *list;
+    *list = r->class_lists[id];
+    return 0;
+}
+
+int onnx_note_list(struct onnx_reader *r)
+{
+    struct ir_model *m = r->m;
+    uint32_t number = has_number(r) ? m->scope_lists[r->node] : 0;
+    if (number == 0 || number == IR_NONE || (number < r->n_kept && m->lists[number].scopes.n))
+        return 0;
+    int rc = onnx_room(r, &m->lists, &r->cap_kept, (size_t)number + 1, sizeof *m->lists);
+    if (rc == 0)
+        rc = known_classes(r, &r->classes);
+    if (rc)
+        return rc;
+    while (r->n_kept <= number)
+        m->lists[r->n_kept++] = (struct ir_scope_list){.node = IR_NONE};
+    m->lists[number] = (struct ir_scope_list){r->scopes, r->classes, r->node};
+    return 0;
+}
