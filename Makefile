@@ -22,7 +22,7 @@ LIBS      = -lprotobuf-c -ljansson -lminizip -lz
 # What a bare Debian 12 lacks: to build, and to run the tests.
 DEPS       = gcc libc6-dev protobuf-c-compiler libprotobuf-c-dev libjansson-dev libxxhash-dev libminizip-dev zlib1g-dev libjsmn-dev
 DEPS_CHECK = libcriterion-dev clang libclang-rt-14-dev llvm clang-format valgrind libc6-dbg protobuf-compiler \
-             pkg-config cmake mandoc python3 python3-venv
+             pkg-config cmake mandoc python3 python3-venv python3-protobuf g++ libprotobuf-dev
 
 # ---- flags
 

@@ -281,6 +281,7 @@ enum sactag_external {
     SACTAG_EXTERNAL_SYMLINK,
     SACTAG_EXTERNAL_KEEP
 };
+/* ALL: every node of a block gets a policy, the mms the same as with MM (docs/TAGS.md). */
 enum sactag_scope { SACTAG_TAG_MM, SACTAG_TAG_ALL };
 
 struct sactag_write_options {

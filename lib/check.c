@@ -19,7 +19,8 @@ struct checker {
     struct ir_model *m;
     const struct tagged *t;
     struct diag *d;
-    uint8_t *is_mm; /* per node: SEEN when a row has it; TOLD when one of its runs had a problem */
+    uint8_t *is_mm; /* per node: SEEN when a row has it, or a neighbour of mms; TOLD when one of its runs had
+                       a problem */
     bool titan;
 };
 
@@ -159,17 +160,48 @@ static int check_row(struct checker *c, const struct plan_row *r)
     return e;
 }
 
-/* Tags on nodes that are no mms; with --tag all these have tags, too. */
+/* Was it tagged with --tag all? sac.plan says so; where that is lost, reasons tell. */
+static bool all_tagged(const struct checker *c)
+{
+    bool all = c->t->all;
+
+    for (uint32_t i = 0; !all && !c->t->tags.tagged && i < c->t->tags.n; i++) {
+        struct reason reason = reason_parse(c->t->tags.tags[i].reason);
+        all = reason_of_neighbour(&reason);
+    }
+    return all;
+}
+
+/* Nodes of blocks that are no mms: what is said of them is looked at like a row. */
+static int check_neighbours(struct checker *c)
+{
+    struct plan *p = c->t->decided->plan;
+    int e = plan_neighbours(p, c->m, c->d);
+
+    for (uint32_t i = 0; !e && i < p->n_neighbours; i++) {
+        const struct plan_neighbour *n = &p->neighbours[i];
+        e = check_row(c, &(struct plan_row){.node = n->node,
+                                            .block = n->block,
+                                            .call = n->call,
+                                            .policy = n->policy,
+                                            .reason = str_of(n->reason)});
+    }
+    return e;
+}
+
+/* Tags on nodes that should have none. */
 static int check_others(struct checker *c)
 {
-    int e = 0;
+    bool all = all_tagged(c);
+    int e = all ? check_neighbours(c) : 0;
 
-    for (uint32_t i = 0; !e && !c->t->all && i < c->t->tags.n; i++) {
+    for (uint32_t i = 0; !e && i < c->t->tags.n; i++) {
         const struct tag *tag = &c->t->tags.tags[i];
         if (!c->is_mm[tag->node])
-            e = add_node(c, SACTAG_UNKNOWN, tag->node, (struct str){NULL, 0},
-                         arena_printf(&c->out->arena, "the tag says %s, but the policy finds no mm here",
-                                      word(tag->policy)));
+            e = add_node(
+                c, SACTAG_UNKNOWN, tag->node, (struct str){NULL, 0},
+                arena_printf(&c->out->arena, "the tag says %s, but %s", word(tag->policy),
+                             all ? "the node is outside all blocks" : "the policy finds no mm here"));
     }
     return e;
 }

@@ -113,12 +113,22 @@ static enum sactag_change_kind kind_of(unsigned differs)
 
 /* ---- in order ---- */
 
+/* A node that is no mm, in tags of --tag all: where the other side lists mms only, it is not missing there.
+ */
+static bool no_mm(const struct sactag_row *r)
+{
+    struct reason reason = reason_parse((struct str){r->reason.s, r->reason.n});
+    return reason_of_neighbour(&reason);
+}
+
 static int tell(struct differ *x, uint32_t i, uint32_t j)
 {
-    struct sactag_change *c = &x->out->items[x->out->n++];
     const struct sactag_row *a = i == IR_NONE ? NULL : &x->pairs.a[i];
     const struct sactag_row *b = j == IR_NONE ? NULL : &x->pairs.b[j];
 
+    if (!(a && b) && no_mm(a ? a : b))
+        return 0;
+    struct sactag_change *c = &x->out->items[x->out->n++];
     *c = (struct sactag_change){.a = a ? i : SIZE_MAX, .b = b ? j : SIZE_MAX};
     if (a && b) {
         c->matched = (enum sactag_matched)x->pairs.by[j];

@@ -63,10 +63,11 @@ struct reason reason_parse(struct str text)
     static const struct {
         const char *word;
         enum reason_kind kind;
-    } words[] = {{"addmm", REASON_ADDMM},
-                 {"outside", REASON_OUTSIDE},
-                 {"manual", REASON_MANUAL},
-                 {"untagged", REASON_UNTAGGED}};
+    } words[] = {{"addmm", REASON_ADDMM},       {"outside", REASON_OUTSIDE}, {"manual", REASON_MANUAL},
+                 {"untagged", REASON_UNTAGGED}, {"boundary", REASON_SAVED},  {"random", REASON_SAVED},
+                 {"topk", REASON_SAVED},        {"attention", REASON_SAVED}, {"collective", REASON_SAVED},
+                 {"max", REASON_SAVED},         {"compute", REASON_SAVED},   {"scores", REASON_REST},
+                 {"rest", REASON_REST}};
     struct reason r = {.kind = text.n ? REASON_OTHER : REASON_NONE};
     ptrdiff_t semi = str_rchr(text, ';');
     struct str s = semi < 0 ? text : str_sub(text, 0, (size_t)semi);
@@ -85,6 +86,11 @@ struct reason reason_parse(struct str text)
     return r;
 }
 
+bool reason_of_neighbour(const struct reason *r)
+{
+    return r->kind == REASON_SAVED || r->kind == REASON_REST;
+}
+
 bool reason_allows(const struct reason *r, enum policy policy, bool titan)
 {
     switch (r->kind) {
@@ -92,7 +98,10 @@ bool reason_allows(const struct reason *r, enum policy policy, bool titan)
         return policy == POLICY_SAVE && r->count % 2 == 1;
     case REASON_EVEN:
         return policy == POLICY_RECOMPUTE && r->count % 2 == 0 && r->count > 0;
+    case REASON_SAVED:
+        return policy == POLICY_SAVE;
     case REASON_FORCED:
+    case REASON_REST:
         return policy == POLICY_RECOMPUTE;
     case REASON_ADDMM:
         return policy == (titan ? POLICY_SAVE : POLICY_RECOMPUTE);

@@ -13,6 +13,8 @@ enum reason_kind {
     REASON_OUTSIDE,
     REASON_MANUAL,
     REASON_UNTAGGED, /* the tag is missing */
+    REASON_SAVED,    /* --tag all, of a node that is no mm: "boundary", "random", ... */
+    REASON_REST,     /* ... "scores", "rest" */
     REASON_OTHER     /* of a later version, or somebody's own */
 };
 
@@ -25,6 +27,9 @@ struct reason {
 };
 
 struct reason reason_parse(struct str text);
+
+/* Is it the reason of a node that is no mm? */
+bool reason_of_neighbour(const struct reason *r);
 
 /* May a row have this policy for that reason? `titan`: its save list saves addmm. */
 bool reason_allows(const struct reason *r, enum policy policy, bool titan);

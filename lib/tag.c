@@ -224,16 +224,29 @@ static int digest_pt2(struct ir_model *m, char out[DIGEST_TEXT], struct diag *d)
 
 /* ---- whatever the format */
 
+static void tell_neighbours(const struct plan *p, struct diag *d)
+{
+    uint32_t saved = 0;
+    for (uint32_t i = 0; i < p->n_neighbours; i++)
+        saved += p->neighbours[i].policy == POLICY_SAVE;
+    diag_note(d, "%" PRIu32 " other node%s in blocks: %" PRIu32 " saved, %" PRIu32 " recomputed",
+              p->n_neighbours, p->n_neighbours == 1 ? "" : "s", saved, p->n_neighbours - saved);
+}
+
 int tag_write(struct ir_model *m, struct plan *p, const struct tag_options *o, struct sink *to,
               struct diag *d)
 {
     struct annots a;
-    int rc = plan_annotate(&a, p, m, o->carrier, d);
+    int rc = o->all ? plan_neighbours(p, m, d) : 0;
+    if (rc == 0)
+        rc = plan_annotate(&a, p, o->all, o->carrier, d);
     if (rc)
         return rc;
     rc = m->format == IR_PT2 ? tag_pt2(m, p, &a, o, to, d) : tag_onnx(m, p, &a, o, to, d);
     if (rc == 0 && a.n == 0)
         diag_note(d, "no matmul is in a block: nothing but %s is written", PLAN_META_KEY);
+    if (rc == 0 && o->all && p->n_neighbours)
+        tell_neighbours(p, d);
     return rc;
 }
 

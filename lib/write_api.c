@@ -16,8 +16,6 @@ static int check(const struct sactag_write_options *w, struct diag *d)
         return diag_error(d, IR_EUSAGE, "carrier: %d is not a choice", (int)w->carrier);
     if ((unsigned)w->tag > SACTAG_TAG_ALL)
         return diag_error(d, IR_EUSAGE, "tag: %d is not a choice", (int)w->tag);
-    if (w->tag == SACTAG_TAG_ALL)
-        return diag_error(d, IR_EUSAGE, "this version tags matmuls only, not all nodes");
     if ((unsigned)w->external > SACTAG_EXTERNAL_KEEP)
         return diag_error(d, IR_EUSAGE, "external: %d is not a choice", (int)w->external);
     if (w->set_ir_version < 0)

@@ -81,7 +81,10 @@ int plan_merge(struct plan *p, struct plan *q)
     p->rows = extended(p, p->rows, p->n_rows, q->n_rows, sizeof *p->rows);
     p->linears = extended(p, p->linears, p->n_linears, q->n_linears, sizeof *p->linears);
     p->regions = extended(p, p->regions, p->n_regions, q->n_regions, sizeof *p->regions);
-    if (!to || !calls || !p->rows || !p->linears || !p->regions || merge_blocks(p, q, to, calls) != 0)
+    if (p->neighbours)
+        p->neighbours = extended(p, p->neighbours, p->n_neighbours, q->n_neighbours, sizeof *p->neighbours);
+    if (!to || !calls || !p->rows || !p->linears || !p->regions || (q->neighbours && !p->neighbours) ||
+        merge_blocks(p, q, to, calls) != 0)
         return IR_EMEM;
     for (uint32_t i = 0; i < q->n_rows; i++) {
         struct plan_row r = q->rows[i];
@@ -101,6 +104,12 @@ int plan_merge(struct plan *p, struct plan *q)
         r.call += calls[r.block];
         r.block = to[r.block];
         p->regions[p->n_regions++] = r;
+    }
+    for (uint32_t i = 0; i < q->n_neighbours; i++) {
+        struct plan_neighbour n = q->neighbours[i];
+        n.call += calls[n.block];
+        n.block = to[n.block];
+        p->neighbours[p->n_neighbours++] = n;
     }
     add_counts(p, q);
     arena_adopt(&p->arena, &q->arena);

@@ -99,6 +99,7 @@ struct state {
     uint32_t root; /* the main graph that is decided: graph id */
     const struct policy_options *o;
     struct plan *plan;
+    bool all; /* the nodes that are no mms, too: plan->neighbours */
     struct diag *d;
     struct arena arena; /* scratch: freed after the passes */
 
@@ -129,6 +130,7 @@ struct state {
     uint32_t *module_block; /* per module: innermost block around it, or IR_NONE */
     uint32_t *block_of;     /* per step: index into plan->blocks, or IR_NONE */
     uint32_t *call_of;      /* per step: run number of the block */
+    uint8_t *leaves;        /* per slot: crosses the border of the region that makes it; only with `all` */
 };
 
 struct pass {
@@ -149,6 +151,7 @@ int pass_policy(struct state *s);     /* the alternation, rows */
 int pass_summary(struct state *s);    /* Linears and counts */
 int pass_specialize(struct state *s); /* copies of functions, one for each way they decide */
 int pass_regions(struct state *s);    /* checkpoint regions and what crosses them */
+int pass_neighbours(struct state *s); /* the policies of nodes that are no mms */
 
 /* Names lie as far apart in memory as their nodes do in the file: who looks at one after the other fetches
  * those to come into the cache. */

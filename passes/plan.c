@@ -95,6 +95,7 @@ static const struct pass passes[] = {
     {"summary", "Linears and counts", pass_summary},
     {"specialize", "copies of functions, one for each way they decide", pass_specialize},
     {"regions", "checkpoint regions and what crosses them", pass_regions},
+    {"neighbours", "the nodes that are no mms, for --tag all", pass_neighbours},
 };
 
 static void state_free(struct state *s)
@@ -142,12 +143,12 @@ static int copy_options(struct plan *p, const struct policy_options *o)
 }
 
 /* One main graph. The plan is to be freed in each case. */
-static int decide(struct plan *p, struct ir_model *m, uint32_t root, const struct policy_options *o,
+static int decide(struct plan *p, struct ir_model *m, uint32_t root, const struct policy_options *o, bool all,
                   struct diag *d)
 {
     *p = (struct plan){.blocks_how = "auto"};
     arena_init(&p->arena, 0);
-    struct state s = {.m = m, .root = root, .plan = p, .d = d};
+    struct state s = {.m = m, .root = root, .plan = p, .all = all, .d = d};
     arena_init(&s.arena, 0);
     names_init(&s.scope_index);
     int rc = copy_options(p, o);
@@ -158,26 +159,49 @@ static int decide(struct plan *p, struct ir_model *m, uint32_t root, const struc
     return rc;
 }
 
-int plan_make(struct plan *p, struct ir_model *m, const struct policy_options *o, struct diag *d)
+/* All main graphs. */
+static int decide_all(struct plan *p, struct ir_model *m, const struct policy_options *o, bool all,
+                      struct diag *d)
 {
-    int rc = decide(p, m, 0, o, d);
+    int rc = decide(p, m, 0, o, all, d);
     for (uint32_t g = 1; !rc && g < m->n_graphs; g++) { /* further programs of one archive */
         struct plan q;
         if (m->graphs[g].kind != IR_GRAPH_MAIN)
             continue;
-        rc = decide(&q, m, g, o, d);
+        rc = decide(&q, m, g, o, all, d);
         if (!rc)
             rc = plan_merge(p, &q);
         plan_free(&q);
     }
     if (rc == IR_EMEM)
         diag_error(d, IR_EMEM, "memory exhausted while deciding");
-    if (rc) {
+    if (rc)
         plan_free(p);
+    return rc;
+}
+
+int plan_make(struct plan *p, struct ir_model *m, const struct policy_options *o, struct diag *d)
+{
+    int rc = decide_all(p, m, o, false, d);
+    if (rc)
         return rc;
-    }
     if (p->n_varies && p->clones.n_copies == 0)
         diag_warn(d, "%.*s: such a node cannot be tagged", STR_ARG(p->varies_why));
+    return 0;
+}
+
+int plan_neighbours(struct plan *p, struct ir_model *m, struct diag *d)
+{
+    struct plan again;
+    if (p->neighbours)
+        return 0;
+    int rc = decide_all(&again, m, &p->options, true, NULL); /* what is to be said was said the first time */
+    if (rc)
+        return diag_error(d, rc, "the nodes besides the mms cannot be decided");
+    p->neighbours = again.neighbours;
+    p->n_neighbours = again.n_neighbours;
+    arena_adopt(&p->arena, &again.arena);
+    plan_free(&again);
     return 0;
 }
 
@@ -189,12 +213,18 @@ void plan_free(struct plan *p)
 
 /* ---- annotations ---- */
 
+/* What is written on one node; both the plan's rows and its neighbours come down to it. */
+struct mark {
+    uint32_t node, block, call;
+    enum policy policy;
+    struct str reason;
+    bool shared; /* the node runs more than once: region and reason of one run would mislead */
+};
+
 static int by_node(const void *x, const void *y)
 {
-    const struct plan_row *const *a = x, *const *b = y;
-    if ((*a)->node != (*b)->node)
-        return (*a)->node < (*b)->node ? -1 : 1;
-    return (*a > *b) - (*a < *b);
+    const struct mark *a = x, *b = y;
+    return a->node == b->node ? 0 : a->node < b->node ? -1 : 1;
 }
 
 static struct str policy_text(enum policy p)
@@ -202,9 +232,9 @@ static struct str policy_text(enum policy p)
     return p == POLICY_SAVE ? STR_LIT("save") : STR_LIT("recompute");
 }
 
-static int region_text(struct plan *p, const struct plan_row *r, struct str *out)
+static int region_text(struct plan *p, const struct mark *k, struct str *out)
 {
-    struct str fqn = p->blocks[r->block].fqn;
+    struct str fqn = p->blocks[k->block].fqn;
     bool plain = str_is_utf8(fqn) && str_chr(fqn, '\0') < 0; /* what a carrier cannot hold is escaped, once */
     size_t n = plain ? fqn.n : str_escape(NULL, 0, fqn);
     char *text = arena_alloc(&p->arena, n + 16, 1);
@@ -214,70 +244,96 @@ static int region_text(struct plan *p, const struct plan_row *r, struct str *out
         memcpy(text, fqn.s, n);
     else
         str_escape(text, n + 1, fqn);
-    n += (size_t)snprintf(text + n, 16, "#%u", r->call);
+    n += (size_t)snprintf(text + n, 16, "#%u", k->call);
     *out = (struct str){text, n};
     return 0;
 }
 
-/* One node's annotations; `shared`: the node runs more than once, so region and reason of one run would
- * mislead. */
-static int annotate(struct plan *p, const struct plan_row *r, bool shared, enum carrier c, struct annot *a,
-                    size_t *n)
+/* One node's annotations. */
+static void annotate(const struct mark *k, struct str region, enum carrier c, struct annot *a, size_t *n)
 {
-    struct str region = {0};
-    int rc = shared || c == CARRIER_POPART ? 0 : region_text(p, r, &region);
-    if (rc)
-        return rc;
     switch (c) {
     case CARRIER_ATTRIBUTE:
         a[(*n)++] =
-            (struct annot){r->node, ANNOT_ATTR_STR, STR_LIT("__sac_policy"), policy_text(r->policy), 0};
-        if (!shared)
-            a[(*n)++] = (struct annot){r->node, ANNOT_ATTR_STR, STR_LIT("__sac_region"), region, 0};
+            (struct annot){k->node, ANNOT_ATTR_STR, STR_LIT("__sac_policy"), policy_text(k->policy), 0};
+        if (!k->shared)
+            a[(*n)++] = (struct annot){k->node, ANNOT_ATTR_STR, STR_LIT("__sac_region"), region, 0};
         break;
     case CARRIER_POPART:
-        a[(*n)++] = (struct annot){r->node,
+        a[(*n)++] = (struct annot){k->node,
                                    ANNOT_ATTR_INT,
                                    STR_LIT("__recompute_output_in_backward_pass"),
                                    {0},
-                                   r->policy == POLICY_SAVE ? 1 : 2};
+                                   k->policy == POLICY_SAVE ? 1 : 2};
         break;
     case CARRIER_METADATA:
     default:
-        a[(*n)++] = (struct annot){r->node, ANNOT_META, STR_LIT("sac.policy"), policy_text(r->policy), 0};
-        if (!shared) {
-            a[(*n)++] = (struct annot){r->node, ANNOT_META, STR_LIT("sac.reason"), r->reason, 0};
-            a[(*n)++] = (struct annot){r->node, ANNOT_META, STR_LIT("sac.region"), region, 0};
+        a[(*n)++] = (struct annot){k->node, ANNOT_META, STR_LIT("sac.policy"), policy_text(k->policy), 0};
+        if (!k->shared) {
+            a[(*n)++] = (struct annot){k->node, ANNOT_META, STR_LIT("sac.reason"), k->reason, 0};
+            a[(*n)++] = (struct annot){k->node, ANNOT_META, STR_LIT("sac.region"), region, 0};
         }
         break;
+    }
+}
+
+/* All that is to be written, by node, each node once. */
+static uint32_t collect_marks(struct mark *marks, const struct plan *p, bool all)
+{
+    uint32_t n = 0, kept = 0;
+    for (uint32_t i = 0; i < p->n_rows; i++) {
+        const struct plan_row *r = &p->rows[i];
+        if (r->policy != POLICY_NONE)
+            marks[n++] = (struct mark){r->node, r->block, r->call, r->policy, r->reason, false};
+    }
+    for (uint32_t i = 0; all && i < p->n_neighbours; i++) {
+        const struct plan_neighbour *r = &p->neighbours[i];
+        marks[n++] = (struct mark){r->node, r->block, r->call, r->policy, str_of(r->reason), r->shared};
+    }
+    if (n)
+        qsort(marks, n, sizeof *marks, by_node);
+    for (uint32_t i = 0; i < n; i++) {
+        if (kept && marks[kept - 1].node == marks[i].node)
+            marks[kept - 1].shared = true;
+        else
+            marks[kept++] = marks[i];
+    }
+    return kept;
+}
+
+/* Nodes of one region stand together, so its name is made once and not for each. */
+static int annotate_all(struct plan *p, const struct mark *marks, uint32_t n_marks, enum carrier c,
+                        struct annot *a, size_t *n)
+{
+    struct str region = {0};
+    const struct mark *named = NULL;
+    for (uint32_t i = 0; i < n_marks; i++) {
+        const struct mark *k = &marks[i];
+        bool wanted = !k->shared && c != CARRIER_POPART;
+        if (wanted && (!named || named->block != k->block || named->call != k->call)) {
+            int rc = region_text(p, k, &region);
+            if (rc)
+                return rc;
+            named = k;
+        }
+        annotate(k, region, c, a, n);
     }
     return 0;
 }
 
-int plan_annotate(struct annots *out, struct plan *p, const struct ir_model *m, enum carrier carrier,
-                  struct diag *d)
+int plan_annotate(struct annots *out, struct plan *p, bool all, enum carrier carrier, struct diag *d)
 {
-    (void)m;
     *out = (struct annots){0};
     if (p->n_varies)
         return diag_error(d, IR_EPOLICY, "%.*s: one node cannot carry both", STR_ARG(p->varies_why));
-    const struct plan_row **rows = malloc((size_t)(p->n_rows ? p->n_rows : 1) * sizeof *rows);
-    struct annot *a = arena_alloc(&p->arena, (size_t)p->n_rows * 3 + 1, sizeof *a);
+    size_t most = (size_t)p->n_rows + p->n_neighbours;
+    struct mark *marks = malloc((most ? most : 1) * sizeof *marks);
+    struct annot *a = arena_alloc(&p->arena, most * 3 + 1, sizeof *a);
     size_t n = 0;
-    uint32_t n_rows = 0;
-    int rc = rows && a ? 0 : IR_EMEM;
-    for (uint32_t i = 0; !rc && i < p->n_rows; i++)
-        if (p->rows[i].policy != POLICY_NONE)
-            rows[n_rows++] = &p->rows[i];
+    int rc = marks && a ? 0 : IR_EMEM;
     if (!rc)
-        qsort(rows, n_rows, sizeof *rows, by_node);
-    for (uint32_t i = 0; !rc && i < n_rows; i++) {
-        bool again = i > 0 && rows[i - 1]->node == rows[i]->node;
-        bool shared = i + 1 < n_rows && rows[i + 1]->node == rows[i]->node;
-        if (!again)
-            rc = annotate(p, rows[i], shared, carrier, a, &n);
-    }
-    free(rows);
+        rc = annotate_all(p, marks, collect_marks(marks, p, all), carrier, a, &n);
+    free(marks);
     if (rc)
         return diag_error(d, rc, "memory exhausted while tagging");
     *out = (struct annots){a, n};

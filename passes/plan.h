@@ -80,6 +80,15 @@ struct plan_region {
     uint32_t *outputs, n_outputs; /* value ids that are used after it */
 };
 
+/* A node of a region that is no mm, and what --tag all says of it. */
+struct plan_neighbour {
+    uint32_t node; /* node id in the model */
+    uint32_t block, call;
+    enum policy policy;
+    const char *reason; /* a constant: "boundary", "random", ..., "rest" */
+    bool shared;        /* the node runs more than once */
+};
+
 struct plan {
     struct plan_row *rows; /* execution order */
     uint32_t n_rows;
@@ -89,6 +98,8 @@ struct plan {
     uint32_t n_linears;
     struct plan_region *regions;
     uint32_t n_regions;
+    struct plan_neighbour *neighbours; /* of plan_neighbours(); by node, each once */
+    uint32_t n_neighbours;
     uint32_t n_saved, n_recomputed, n_forced, n_addmm, n_outside, n_assumed, n_rules_differ;
     uint32_t n_evidence[6];
     uint32_t n_varies;             /* rows that another run of their node contradicts */
@@ -103,11 +114,15 @@ struct plan {
 int plan_make(struct plan *p, struct ir_model *m, const struct policy_options *o, struct diag *d);
 void plan_free(struct plan *p);
 
+/* Adds p->neighbours, which plan_make() leaves out because --tag all alone asks for them: decides again, by
+ * the plan's options. 0, or IR_EMEM (reported). */
+int plan_neighbours(struct plan *p, struct ir_model *m, struct diag *d);
+
 /* The per-node annotations of a plan in the form of a carrier, in node order, without the model's sac.plan
- * entry (which lib/ adds: it holds the digest). Every row with a policy is tagged. IR_EPOLICY when the runs
- * of a body node (calls of a function, iterations of a loop) decide differently: one node cannot carry two
- * policies. In the plan's arena. */
-int plan_annotate(struct annots *out, struct plan *p, const struct ir_model *m, enum carrier carrier,
-                  struct diag *d);
+ * entry (which lib/ adds: it holds the digest). Every row with a policy is tagged, and with `all` every
+ * neighbour.
+ * IR_EPOLICY when the runs of a body node (calls of a function, iterations of a loop) decide differently: one
+ * node cannot carry two policies. In the plan's arena. */
+int plan_annotate(struct annots *out, struct plan *p, bool all, enum carrier carrier, struct diag *d);
 
 #endif

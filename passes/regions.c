@@ -37,6 +37,12 @@ static int by_region(const void *x, const void *y)
     return (a->value > b->value) - (a->value < b->value);
 }
 
+static void mark_leaves(struct state *s, struct use u)
+{
+    if (s->leaves)
+        s->leaves[walk_slot(&s->walk, u)] = 1;
+}
+
 static int collect(struct state *s, struct crossings *c, const uint32_t *region_of)
 {
     const struct walk *w = &s->walk;
@@ -59,14 +65,17 @@ static int collect(struct state *s, struct crossings *c, const uint32_t *region_
             uint32_t from = of_slot[walk_slot(w, u)];
             if (from == region_of[i] || facts_get(&s->facts, u).fixed)
                 continue;
+            mark_leaves(s, u);
             rc = add(c, from, u.value, true);
             if (!rc)
                 rc = add(c, region_of[i], u.value, false);
         }
     for (uint32_t i = 0; !rc && i < s->m->graphs[s->root].n_outputs; i++) {
         struct use u = walk_resolve(w, (struct use){FRAME_MAIN, s->m->graphs[s->root].outputs[i]});
-        if (u.value != IR_NONE)
-            rc = add(c, of_slot[walk_slot(w, u)], u.value, true);
+        if (u.value == IR_NONE)
+            continue;
+        mark_leaves(s, u);
+        rc = add(c, of_slot[walk_slot(w, u)], u.value, true);
     }
     free(of_slot);
     return rc;
@@ -99,7 +108,8 @@ int pass_regions(struct state *s)
     uint32_t n = s->walk.n_steps;
     uint32_t *first = arena_alloc(&s->arena, (size_t)p->n_blocks + 1, sizeof *first);
     uint32_t *region_of = arena_alloc(&s->arena, n ? n : 1, sizeof *region_of);
-    if (!first || !region_of)
+    s->leaves = s->all ? arena_alloc(&s->arena, (size_t)s->walk.n_slots + 1, 1) : NULL;
+    if (!first || !region_of || (s->all && !s->leaves))
         return IR_EMEM;
     for (uint32_t i = 0; i < p->n_blocks; i++)
         first[i + 1] = first[i] + p->blocks[i].calls;

@@ -4,7 +4,8 @@
 # In ```sh blocks a line "$ COMMAND" is run (a backslash at its end continues it) and must succeed; the lines below, up
 # to the next command, are what it must print, stdout and stderr together. A line "..." there stands for any lines; with no line
 # below, output is not compared. All commands of one document run in one copy of the tree, with the program in PATH.
-# A ```c block begins with a comment that names a file, "/* examples/embed.c */": the other lines stand in it.
+# A ```c, ```cpp or ```python block that begins with a comment naming a file, "/* examples/embed.c */", has lines of it. A name
+# without a folder is a file that the block is the whole of, for the commands.
 set -u
 root=$(cd "$(dirname "$0")/.." && pwd) BUILD=$(dirname "$1") passed=0 failed=0
 build=$(realpath "$BUILD")
@@ -25,19 +26,22 @@ extract()
     awk -v dir="$2" '
         function close_command() { if (n) { close(base ".cmd"); close(base ".want") } }
         /^```/ {
-            if (!inside) { inside = 1; sh = /^```sh$/; c = /^```c$/; next }
+            if (!inside) { inside = first = 1; sh = /^```sh$/; c = /^```(c|cpp|python)$/; next }
             if (code) close(code)
             inside = sh = c = more = 0
             code = ""
         }
         c && code { print >> code; next }
-        c {
+        c && first && /^(\/\*|\/\/|#) [^ ]+\.[a-z]+( \*\/)?$/ {
             base = sprintf("%s/%03d", dir, ++n)
             code = base ".code"
             printf "" > code
+            first = 0
             print NR > (base ".line"); close(base ".line")
             print $2 > (base ".from"); close(base ".from")
+            next
         }
+        { first = 0 }
         !sh { next }
         more { print >> (base ".cmd"); more = /\\$/; next }
         /^\$ / {
@@ -90,6 +94,13 @@ for doc in "$@"; do
     for code in "$parts"/*.code; do
         [ -e "$code" ] || continue
         base=${code%.code}
+        case $(cat "$base.from") in
+        */*) ;;
+        *)
+            cp "$code" "$tree/$(cat "$base.from")"
+            continue
+            ;;
+        esac
         if stands_in "$code" "$(cat "$base.from")"; then
             passed=$((passed + 1))
         else

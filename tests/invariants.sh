@@ -2,8 +2,9 @@
 # What must hold for every model: invariants.sh [--refused LIST] SACTAG DIR...
 #
 # For each carrier: strip(tag(m)) == m; tag twice == tag once; tag(strip(tag(m))) == tag(m); a carrier replaces another;
-# plan(tag(m)) == plan(m); show lists what plan decided; in place is the same. A run that fails leaves its target and
-# no other file. Models that sactag refuses to tag are listed with its reason; with --refused they must be exactly those of LIST
+# plan(tag(m)) == plan(m); show lists what plan decided; in place is the same. The same with --tag all, whose tags on mms are
+# those without. A run that fails leaves its target and no other file. Models that sactag refuses to tag are listed
+# with its reason; with --refused they must be exactly those of LIST
 # (lines "path<tab>reason"). The last line is "N passed, M failed".
 set -u
 list=
@@ -61,6 +62,19 @@ check_carrier()
     must 0 "$sactag" show t --format tsv >w &&
         awk -F'\t' 'NR == 1 || $11 != "none" { print $1 FS $2 FS $3 FS $5 FS $11 }' plan >want &&
         cut -f 1,2,3,5,11 w | sort >got && sort -u want -o want && same want got "show differs from plan ($carrier)"
+    check_all
+}
+
+# Every node of a block.
+check_all()
+{
+    must 0 "$sactag" tag t -o a --carrier "$carrier" --tag all --external-data keep -q || return
+    must 0 "$sactag" strip a -o s --external-data keep -q && same "$path" s "strip does not restore the bytes ($carrier, all)"
+    must 0 "$sactag" tag "$path" -o s --carrier "$carrier" --tag all --external-data keep -q && same s a "tagged over mms it differs ($carrier, all)"
+    must 0 "$sactag" tag a -o s --carrier "$carrier" --tag all --external-data keep -q && same s a "tagging twice is not tagging once ($carrier, all)"
+    must 0 "$sactag" check a -q
+    must 0 "$sactag" show a --format tsv >w && cut -f 1,2,3,5,11 w | sort >got &&
+        { comm -23 want got >missing; [ ! -s missing ] || fail "mms have other tags ($carrier, all)"; }
 }
 
 # Failing writes: a full disk, no such directory, a limit on the size of files.
@@ -105,7 +119,7 @@ check_model()
             ;;
         esac
         check_failures
-        rm -f plan p w want got t tt s ts i x first old
+        rm -f plan p w want got missing a t tt s ts i x first old
         listed && { : >"$err"; fail "listed in $list, but not refused"; }
         ;;
     2 | 3 | 4)

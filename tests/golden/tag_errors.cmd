@@ -6,7 +6,6 @@ mkdir dir
 code tag $in -o out.onnx --fqn moe
 code tag $in -o out.onnx --fqn nothing --strict
 code tag missing.onnx -o out.onnx
-code tag $in -o out.onnx --tag all
 code tag $in -o dir
 code tag $in -o no/dir/out.onnx
 code tag $in -o /dev/full

@@ -776,6 +776,20 @@ const char *bench_regions(struct bench *b)
     return shown(b, &o);
 }
 
+const char *bench_neighbours(struct bench *b)
+{
+    struct out o = {0};
+    cr_assert_eq(plan_neighbours(&b->p, &b->m, &b->d), 0);
+    for (uint32_t i = 0; i < b->p.n_neighbours; i++) {
+        const struct plan_neighbour *n = &b->p.neighbours[i];
+        const struct ir_node *node = &b->m.nodes[n->node];
+        put(&o, "%.*s %s %s %.*s#%u%s\n", STR_ARG(ir_value_name(&b->m, ir_node_output(&b->m, node, 0))),
+            n->policy == POLICY_SAVE ? "save" : "recompute", n->reason, STR_ARG(b->p.blocks[n->block].fqn),
+            n->call, n->shared ? " shared" : "");
+    }
+    return shown(b, &o);
+}
+
 const char *bench_messages(struct bench *b, enum diag_level level)
 {
     struct out o = {0};

@@ -27,7 +27,7 @@ static const char *annotations(enum carrier c)
     struct annots a;
     size_t n = 0;
     text[0] = '\0';
-    cr_assert_eq(plan_annotate(&a, &b.p, &b.m, c, &b.d), 0);
+    cr_assert_eq(plan_annotate(&a, &b.p, false, c, &b.d), 0);
     for (size_t i = 0; i < a.n; i++) {
         const struct annot *x = &a.a[i];
         struct str name = b.m.nodes[x->node].name;

@@ -571,7 +571,7 @@ Test(policy, loop_odd_body_known_trips)
     cr_assert_gt(b.p.n_varies, 0);
     cr_assert(!b.p.rows[0].varies && b.p.rows[1].varies && b.p.rows[2].varies && !b.p.rows[5].varies);
     assert_says(&b, DIAG_WARNING, "mm 'T' in the body of 'L': iterations decide differently");
-    cr_assert_eq(plan_annotate(&out, &b.p, &b.m, CARRIER_METADATA, &b.d), IR_EPOLICY);
+    cr_assert_eq(plan_annotate(&out, &b.p, false, CARRIER_METADATA, &b.d), IR_EPOLICY);
 }
 
 /* More iterations than anyone reads are not listed one by one; the count goes on all the same. */
@@ -792,7 +792,7 @@ Test(policy, calls_that_agree)
     assert_reasons("fn:local:Linear|F odd:1\nM even:2\nfn:local:Linear|F odd:3\n");
     assert_text(bench_columns(&b, "f"), "a\n-\nc\n");
     cr_assert_eq(b.p.n_varies, 0);
-    cr_assert_eq(plan_annotate(&out, &b.p, &b.m, CARRIER_METADATA, &b.d), 0);
+    cr_assert_eq(plan_annotate(&out, &b.p, false, CARRIER_METADATA, &b.d), 0);
 }
 
 Test(policy, calls_that_disagree)
@@ -806,7 +806,7 @@ Test(policy, calls_that_disagree)
     cr_assert_eq(b.p.n_varies, 1);
     cr_assert(b.p.rows[0].varies && b.p.rows[1].varies);
     assert_says(&b, DIAG_WARNING, "the calls for 'a' (save) and 'c' (recompute) decide differently");
-    cr_assert_eq(plan_annotate(&out, &b.p, &b.m, CARRIER_METADATA, &b.d), IR_EPOLICY);
+    cr_assert_eq(plan_annotate(&out, &b.p, false, CARRIER_METADATA, &b.d), IR_EPOLICY);
     assert_says(&b, DIAG_ERROR, "one node cannot carry both");
 }
 

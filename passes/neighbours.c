@@ -1,0 +1,412 @@
+/* Neighbours: the policy of every node of a region that is no mm, for --tag all (SPEC 4).
+ *
+ * Needs everything before it. In this order: what crosses a region's border is saved; random ops and TopK
+ * are; of attention that was broken up, scores and softmax are recomputed and the product with V is saved;
+ * then the save list decides; the rest is recomputed. What depends on no input (transposed weights,
+ * constants) belongs to the region that alone uses it, wherever it stands. */
+#include "passes/fact_node.h"
+#include "passes/mm.h"
+#include "passes/pass.h"
+
+#include <stdlib.h>
+
+enum list { ALWAYS, SEED, TITAN };
+enum part { NO_PART, PRODUCT, SOFTMAX, PASS };
+
+static const struct save_op {
+    enum list list;
+    const char *domain, *type, *reason;
+} save_ops[] = {
+#define SAVE_OP(list, domain, type, reason) {list, domain, type, reason},
+#define ATTENTION_OP(part, domain, type)
+#include "passes/neighbour_ops.def"
+#undef SAVE_OP
+#undef ATTENTION_OP
+};
+
+static const struct {
+    enum part part;
+    const char *domain, *type;
+} attention_ops[] = {
+#define SAVE_OP(list, domain, type, reason)
+#define ATTENTION_OP(part, domain, type) {part, domain, type},
+#include "passes/neighbour_ops.def"
+#undef SAVE_OP
+#undef ATTENTION_OP
+};
+
+/* What a value is of an attention, as far as what lies before it tells. */
+enum label { PLAIN, SCORES, WEIGHTS };
+
+struct finder {
+    struct state *s;
+    uint8_t *is_mm;             /* per node: has a row */
+    const struct save_op **row; /* per op id: its row under the list in force, or NULL */
+    uint8_t *part_of;           /* per op id */
+    uint32_t *region_of;        /* per step: index into plan->regions, or IR_NONE */
+    uint32_t *made_in;          /* per slot: region of the step that makes it */
+    uint8_t *label;             /* per slot */
+    uint8_t *needed;            /* per slot: a product with V comes of it */
+    uint8_t *with_v;            /* per step: it is that product */
+    uint8_t *scores;            /* per step: it leads to one */
+    struct plan_neighbour *out;
+    size_t n, cap;
+};
+
+/* ---- the tables ---- */
+
+/* The type of an aten operator without its overload. */
+static struct str packet(const struct ir_op *op)
+{
+    ptrdiff_t dot = str_is(op->domain, "torch") ? str_rchr(op->type, '.') : -1;
+    return dot > 0 ? str_sub(op->type, 0, (size_t)dot) : op->type;
+}
+
+static bool named(const struct ir_op *op, const char *domain, const char *type)
+{
+    return str_is(op->domain, domain) && (str_is(op->type, type) || str_is(packet(op), type));
+}
+
+static const struct save_op *find_row(const struct ir_op *op, enum list list)
+{
+    for (size_t i = 0; i < sizeof save_ops / sizeof *save_ops; i++)
+        if ((save_ops[i].list == ALWAYS || save_ops[i].list == list) &&
+            named(op, save_ops[i].domain, save_ops[i].type))
+            return &save_ops[i];
+    return NULL;
+}
+
+static enum part find_part(const struct ir_op *op)
+{
+    for (size_t i = 0; i < sizeof attention_ops / sizeof *attention_ops; i++)
+        if (named(op, attention_ops[i].domain, attention_ops[i].type))
+            return attention_ops[i].part;
+    return NO_PART;
+}
+
+static void look_up_ops(struct finder *f)
+{
+    const struct ir_model *m = f->s->m;
+    for (uint32_t i = 0; i < m->n_ops; i++) {
+        f->row[i] = find_row(&m->ops[i], f->s->o->titan ? TITAN : SEED);
+        f->part_of[i] = (uint8_t)find_part(&m->ops[i]);
+    }
+}
+
+/* ---- conditions that no table says ---- */
+
+/* Is a Dropout known to be off? Of ONNX's the third operand says so from opset 12 on; before, nothing does.
+ */
+static bool is_off(struct finder *f, struct step st, const struct ir_op *op)
+{
+    struct state *s = f->s;
+    struct ir_attr a;
+    if (str_is(op->domain, "torch"))
+        return str_ends(packet(op), STR_LIT("dropout")) && walk_attr(&s->walk, st, "train", &a) == 1 &&
+               a.kind == IR_ATTR_INT && a.i == 0;
+    if (op->domain.n || !str_is(op->type, "Dropout") || ir_opset(s->m, "") < 12)
+        return false;
+    struct use u = walk_input(&s->walk, st, 2);
+    uint32_t n = 0;
+    const int64_t *v = u.value == IR_NONE ? NULL : facts_ints(&s->facts, facts_get(&s->facts, u), &n);
+    return u.value == IR_NONE || (v && n == 1 && v[0] == 0);
+}
+
+/* aten.max takes the largest of all elements; ReduceMax does when no axes are given. */
+static bool reduces_all(struct finder *f, struct step st)
+{
+    struct ir_attr a;
+    return walk_input(&f->s->walk, st, 1).value == IR_NONE && walk_attr(&f->s->walk, st, "axes", &a) != 1 &&
+           walk_attr_int(&f->s->walk, st, "noop_with_empty_axes", 0) == 0;
+}
+
+/* The row that holds for a step, or NULL. */
+static const struct save_op *row_of(struct finder *f, uint32_t step)
+{
+    struct step st = f->s->walk.steps[step];
+    const struct ir_op *op = step_op(f->s, step);
+    const struct save_op *r = f->row[f->s->m->nodes[st.node].op];
+    if (!r || (r->list == ALWAYS && is_off(f, st, op)))
+        return NULL;
+    return str_is(op->type, "ReduceMax") && !reduces_all(f, st) ? NULL : r;
+}
+
+/* ---- regions ---- */
+
+static bool step_fixed(struct finder *f, uint32_t step)
+{
+    const struct walk *w = &f->s->walk;
+    const struct ir_node *n = &f->s->m->nodes[w->steps[step].node];
+    for (uint32_t i = 0; i < n->n_out; i++) {
+        struct use u = walk_output(w, w->steps[step], i);
+        if (u.value != IR_NONE)
+            return facts_get(&f->s->facts, u).fixed;
+    }
+    return false;
+}
+
+#define SEVERAL (IR_NONE - 1) /* in used_in: regions, or one and what is outside all */
+#define NOWHERE (IR_NONE - 2) /* in used_in: nothing uses it */
+
+static void add_use(uint32_t *used_in, uint32_t region)
+{
+    if (*used_in == NOWHERE)
+        *used_in = region;
+    else if (*used_in != region)
+        *used_in = SEVERAL;
+}
+
+/* What is the same every time goes to the region that alone uses it; what more than one uses stays outside.
+ * From the last step to the first, so that users are known. */
+static int place_fixed(struct finder *f)
+{
+    struct state *s = f->s;
+    const struct walk *w = &s->walk;
+    size_t n = (size_t)w->n_slots + 1;
+    uint32_t *used_in = malloc(n * sizeof *used_in);
+    if (!used_in)
+        return IR_EMEM;
+    for (size_t i = 0; i < n; i++)
+        used_in[i] = NOWHERE;
+    const struct ir_graph *g = &s->m->graphs[s->root];
+    for (uint32_t i = 0; i < g->n_outputs; i++) {
+        struct use u = walk_resolve(w, (struct use){FRAME_MAIN, g->outputs[i]});
+        if (u.value != IR_NONE)
+            used_in[walk_slot(w, u)] = SEVERAL;
+    }
+    for (uint32_t i = w->n_steps; i-- > 0;) {
+        const struct ir_node *node = &s->m->nodes[w->steps[i].node];
+        uint32_t in = NOWHERE;
+        for (uint32_t j = 0; j < node->n_out; j++) {
+            struct use u = walk_output(w, w->steps[i], j);
+            uint32_t used = u.value == IR_NONE ? NOWHERE : used_in[walk_slot(w, u)];
+            if (used != NOWHERE)
+                add_use(&in, used);
+        }
+        if (!f->is_mm[w->steps[i].node] && step_fixed(f, i))
+            f->region_of[i] = in == NOWHERE ? f->region_of[i] : in == SEVERAL ? IR_NONE : in;
+        for (uint32_t j = 0; j < node->n_in; j++) {
+            struct use u = walk_resolve(w, walk_input(w, w->steps[i], j));
+            if (u.value != IR_NONE)
+                add_use(&used_in[walk_slot(w, u)], f->region_of[i]);
+        }
+    }
+    free(used_in);
+    return 0;
+}
+
+static int find_regions(struct finder *f)
+{
+    struct state *s = f->s;
+    const struct plan *p = s->plan;
+    uint32_t *first = arena_alloc(&s->arena, (size_t)p->n_blocks + 1, sizeof *first);
+    if (!first)
+        return IR_EMEM;
+    for (uint32_t i = 0; i < p->n_blocks; i++)
+        first[i + 1] = first[i] + p->blocks[i].calls;
+    for (uint32_t i = 0; i < s->walk.n_steps; i++)
+        f->region_of[i] = s->block_of[i] == IR_NONE ? IR_NONE : first[s->block_of[i]] + s->call_of[i];
+    int rc = place_fixed(f);
+    memset(f->made_in, 0xff, (size_t)s->walk.n_slots * sizeof *f->made_in);
+    for (uint32_t i = 0; !rc && i < s->walk.n_steps; i++)
+        for (uint32_t j = 0; j < s->m->nodes[s->walk.steps[i].node].n_out; j++) {
+            struct use u = walk_output(&s->walk, s->walk.steps[i], j);
+            if (u.value != IR_NONE)
+                f->made_in[walk_slot(&s->walk, u)] = f->region_of[i];
+        }
+    return rc;
+}
+
+/* ---- attention ---- */
+
+/* An operand of a step that the step's own region makes; value IR_NONE otherwise. */
+static struct use own_operand(struct finder *f, uint32_t step, uint32_t i)
+{
+    const struct walk *w = &f->s->walk;
+    struct use u = walk_resolve(w, walk_input(w, w->steps[step], i));
+    bool own = u.value != IR_NONE && f->s->m->values[u.value].kind == IR_VALUE_NODE &&
+               f->made_in[walk_slot(w, u)] == f->region_of[step];
+    return own ? u : (struct use){u.frame, IR_NONE};
+}
+
+static enum label label_in(struct finder *f, uint32_t step, uint32_t n)
+{
+    enum label most = PLAIN;
+    for (uint32_t i = 0; i < n; i++) {
+        struct use u = own_operand(f, step, i);
+        enum label l = u.value == IR_NONE ? PLAIN : (enum label)f->label[walk_slot(&f->s->walk, u)];
+        most = l > most ? l : most;
+    }
+    return most;
+}
+
+static enum label label_out(enum part part, enum label in)
+{
+    switch (part) {
+    case PRODUCT:
+        return in == WEIGHTS ? PLAIN : SCORES;
+    case SOFTMAX:
+        return in == SCORES ? WEIGHTS : PLAIN;
+    case PASS:
+        return in;
+    case NO_PART:
+        break;
+    }
+    return PLAIN;
+}
+
+static void mark_needed(struct finder *f, uint32_t step, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        struct use u = own_operand(f, step, i);
+        if (u.value != IR_NONE && f->label[walk_slot(&f->s->walk, u)] != PLAIN)
+            f->needed[walk_slot(&f->s->walk, u)] = 1;
+    }
+}
+
+/* Forward: what comes of a product, what of a softmax of that; the product that takes the latter is the one
+ * with V. */
+static void label_steps(struct finder *f)
+{
+    const struct walk *w = &f->s->walk;
+    for (uint32_t i = 0; i < w->n_steps; i++) {
+        const struct ir_node *n = &f->s->m->nodes[w->steps[i].node];
+        enum part part = (enum part)f->part_of[n->op];
+        if (part == NO_PART || f->is_mm[w->steps[i].node] || f->region_of[i] == IR_NONE)
+            continue;
+        enum label in = label_in(f, i, n->n_in);
+        f->with_v[i] = part == PRODUCT && in == WEIGHTS;
+        for (uint32_t j = 0; j < n->n_out; j++) {
+            struct use u = walk_output(w, w->steps[i], j);
+            if (u.value != IR_NONE)
+                f->label[walk_slot(w, u)] = (uint8_t)label_out(part, in);
+        }
+    }
+}
+
+/* Backward from each of those to the products of scores, so that a bmm of experts is none. */
+static void follow_back(struct finder *f)
+{
+    const struct walk *w = &f->s->walk;
+    for (uint32_t i = w->n_steps; i-- > 0;) {
+        const struct ir_node *n = &f->s->m->nodes[w->steps[i].node];
+        for (uint32_t j = 0; j < n->n_out && !f->with_v[i]; j++) {
+            struct use u = walk_output(w, w->steps[i], j);
+            f->scores[i] |= u.value != IR_NONE && f->needed[walk_slot(w, u)];
+        }
+        if (f->with_v[i] || (f->scores[i] && f->part_of[n->op] != PRODUCT))
+            mark_needed(f, i, n->n_in);
+    }
+}
+
+/* ---- the result ---- */
+
+static bool leaves(const struct finder *f, uint32_t step)
+{
+    const struct walk *w = &f->s->walk;
+    for (uint32_t j = 0; j < f->s->m->nodes[w->steps[step].node].n_out; j++) {
+        struct use u = walk_output(w, w->steps[step], j);
+        if (u.value != IR_NONE && f->s->leaves[walk_slot(w, u)])
+            return true;
+    }
+    return false;
+}
+
+static void decide(struct finder *f, uint32_t step, struct plan_neighbour *n)
+{
+    const struct save_op *row = row_of(f, step);
+    n->policy = POLICY_SAVE;
+    if (leaves(f, step))
+        n->reason = "boundary";
+    else if (row && row->list == ALWAYS)
+        n->reason = row->reason;
+    else if (f->with_v[step])
+        n->reason = "attention";
+    else if (row && !f->scores[step])
+        n->reason = row->reason;
+    else {
+        n->policy = POLICY_RECOMPUTE;
+        n->reason = f->scores[step] ? "scores" : "rest";
+    }
+}
+
+static int add_neighbour(struct finder *f, uint32_t step)
+{
+    const struct plan_region *r = &f->s->plan->regions[f->region_of[step]];
+    if (grow(&f->out, &f->cap, f->n + 1, sizeof *f->out) != 0)
+        return IR_EMEM;
+    struct plan_neighbour *n = &f->out[f->n++];
+    *n = (struct plan_neighbour){.node = f->s->walk.steps[step].node, .block = r->block, .call = r->call};
+    decide(f, step, n);
+    return 0;
+}
+
+static int by_node(const void *x, const void *y)
+{
+    const struct plan_neighbour *a = x, *b = y;
+    if (a->node != b->node)
+        return a->node < b->node ? -1 : 1;
+    return (a->policy > b->policy) - (a->policy < b->policy);
+}
+
+/* One for each node. Runs that decide differently (a value leaves its region in one call only): what is saved
+ * is right for all. */
+static int publish(struct finder *f)
+{
+    struct plan *p = f->s->plan;
+    if (f->n)
+        qsort(f->out, f->n, sizeof *f->out, by_node);
+    p->neighbours = arena_alloc(&p->arena, f->n ? f->n : 1, sizeof *p->neighbours);
+    if (!p->neighbours)
+        return IR_EMEM;
+    for (size_t i = 0; i < f->n; i++) {
+        if (p->n_neighbours && p->neighbours[p->n_neighbours - 1].node == f->out[i].node)
+            p->neighbours[p->n_neighbours - 1].shared = true;
+        else
+            p->neighbours[p->n_neighbours++] = f->out[i];
+    }
+    return 0;
+}
+
+static int find_all(struct finder *f)
+{
+    struct state *s = f->s;
+    uint8_t *backward;
+    int rc = find_backward(s, &backward);
+    if (!rc)
+        rc = find_regions(f);
+    if (rc)
+        return rc;
+    look_up_ops(f);
+    label_steps(f);
+    follow_back(f);
+    for (uint32_t i = 0; !rc && i < s->walk.n_steps; i++)
+        if (f->region_of[i] != IR_NONE && !f->is_mm[s->walk.steps[i].node] && !(backward && backward[i]))
+            rc = add_neighbour(f, i);
+    return rc ? rc : publish(f);
+}
+
+int pass_neighbours(struct state *s)
+{
+    size_t steps = (size_t)s->walk.n_steps + 1, slots = (size_t)s->walk.n_slots + 1;
+    if (!s->all)
+        return 0;
+    struct finder f = {.s = s,
+                       .is_mm = arena_alloc(&s->arena, (size_t)s->m->n_nodes + 1, 1),
+                       .row = arena_alloc(&s->arena, (size_t)s->m->n_ops + 1, sizeof *f.row),
+                       .part_of = arena_alloc(&s->arena, (size_t)s->m->n_ops + 1, 1),
+                       .region_of = arena_alloc(&s->arena, steps, sizeof *f.region_of),
+                       .made_in = arena_alloc(&s->arena, slots, sizeof *f.made_in),
+                       .label = arena_alloc(&s->arena, slots, 1),
+                       .needed = arena_alloc(&s->arena, slots, 1),
+                       .with_v = arena_alloc(&s->arena, steps, 1),
+                       .scores = arena_alloc(&s->arena, steps, 1)};
+    if (!f.is_mm || !f.row || !f.part_of || !f.region_of || !f.made_in || !f.label || !f.needed ||
+        !f.with_v || !f.scores)
+        return IR_EMEM;
+    for (uint32_t i = 0; i < s->plan->n_rows; i++)
+        f.is_mm[s->plan->rows[i].node] = 1;
+    int rc = find_all(&f);
+    free(f.out);
+    return rc;
+}
