@@ -5,76 +5,48 @@
 #include <inttypes.h>
 #include <string.h>
 
-struct change {
-    struct sactag_change c;
-    struct sactag_row a, b;      /* empty where there is none */
-    const struct sactag_row *at; /* b, or a when it was removed */
-};
-
-static void take(const struct diff_page *p, size_t i, struct change *x)
-{
-    memset(x, 0, sizeof *x);
-    x->c = sactag_changes_get(p->changes, i);
-    if (x->c.a != SIZE_MAX)
-        sactag_plan_row(p->a.plan, x->c.a, &x->a);
-    if (x->c.b != SIZE_MAX)
-        sactag_plan_row(p->b.plan, x->c.b, &x->b);
-    x->at = x->c.b != SIZE_MAX ? &x->b : &x->a;
-}
-
 /* ---- tsv ---- */
-
-static void cell(FILE *f, struct sactag_text t, char end)
-{
-    if (t.n == 0)
-        fputc('-', f);
-    else if (t.n == 1 && t.s[0] == '-')
-        fputs("\\x2d", f);
-    else
-        put_text(f, t);
-    fputc(end, f);
-}
 
 static void word(FILE *f, bool there, const char *s)
 {
     fprintf(f, "%s\t", there ? s : "-");
 }
 
-static void put_change(FILE *f, const struct change *x)
+static void put_change(FILE *f, const struct diff_line *x)
 {
     bool a = x->c.a != SIZE_MAX, b = x->c.b != SIZE_MAX;
     char shape[SHAPE_MAX];
 
     word(f, true, sactag_change_name(x->c.kind));
-    cell(f, x->at->block, '\t');
+    put_cell(f, x->at->block, '\t');
     if (x->at->block.n)
         fprintf(f, "%" PRIu32 "\t", x->at->call);
     else
         word(f, false, "");
-    cell(f, x->a.fqn, '\t');
-    cell(f, x->b.fqn, '\t');
-    cell(f, x->a.node, '\t');
-    cell(f, x->b.node, '\t');
+    put_cell(f, x->a.fqn, '\t');
+    put_cell(f, x->b.fqn, '\t');
+    put_cell(f, x->a.node, '\t');
+    put_cell(f, x->b.node, '\t');
     word(f, a, shape_text(shape, x->a.rhs));
     word(f, b, shape_text(shape, x->b.rhs));
     word(f, a, sactag_policy_name(x->a.policy));
     word(f, b, sactag_policy_name(x->b.policy));
-    cell(f, x->a.reason, '\t');
-    cell(f, x->b.reason, '\t');
+    put_cell(f, x->a.reason, '\t');
+    put_cell(f, x->b.reason, '\t');
     word(f, true, sactag_matched_name(x->c.matched));
-    cell(f, x->c.cause, '\n');
+    put_cell(f, x->c.cause, '\n');
 }
 
 int print_diff_tsv(const struct diff_page *p)
 {
-    struct change x;
+    struct diff_line x;
 
     fputs("change\tblock\tcall\tfqn_a\tfqn_b\tnode_a\tnode_b\trhs_a\trhs_b\tpolicy_a\tpolicy_b\treason_"
           "a\treason_"
           "b\tmatched\tcause\n",
           p->f);
     for (size_t i = 0; i < sactag_changes_count(p->changes); i++) {
-        take(p, i, &x);
+        diff_line(p, i, &x);
         if (change_counts(p, &x.c))
             put_change(p->f, &x);
     }
@@ -112,7 +84,7 @@ static json_t *differs(unsigned bits, bool *ok)
     return j;
 }
 
-static bool put_json(FILE *f, const struct change *x)
+static bool put_json(FILE *f, const struct diff_line *x)
 {
     json_t *j = json_object();
     bool ok = true, pair = x->c.a != SIZE_MAX && x->c.b != SIZE_MAX;
@@ -162,7 +134,7 @@ static bool put_summary(const struct diff_page *p)
 int print_diff_json(const struct diff_page *p)
 {
     const char *before = "\n";
-    struct change x;
+    struct diff_line x;
     bool ok;
 
     fputs("{\n\"sactag\": \"diff\",\n\"version\": 1,\n\"a\": ", p->f);
@@ -173,7 +145,7 @@ int print_diff_json(const struct diff_page *p)
     ok = ok && put_summary(p);
     fputs(",\n\"changes\": [", p->f);
     for (size_t i = 0; ok && i < sactag_changes_count(p->changes); i++) {
-        take(p, i, &x);
+        diff_line(p, i, &x);
         if (!change_counts(p, &x.c))
             continue;
         fputs(before, p->f);

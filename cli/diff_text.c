@@ -18,13 +18,6 @@
 #define RESET "\033[0m"
 
 /* One change with what is shown of it. */
-struct line {
-    struct sactag_change c;
-    struct sactag_row a, b;
-    const struct sactag_row *at; /* b, or a when it was removed */
-    bool counts;
-};
-
 /* A run of changes in one call of one block. */
 struct section {
     size_t from, to; /* changes */
@@ -46,18 +39,6 @@ struct text {
     size_t n;
     struct widths w;
 };
-
-static void take(const struct diff_page *p, size_t i, struct line *x)
-{
-    memset(x, 0, sizeof *x);
-    x->c = sactag_changes_get(p->changes, i);
-    if (x->c.a != SIZE_MAX)
-        sactag_plan_row(p->a.plan, x->c.a, &x->a);
-    if (x->c.b != SIZE_MAX)
-        sactag_plan_row(p->b.plan, x->c.b, &x->b);
-    x->at = x->c.b != SIZE_MAX ? &x->b : &x->a;
-    x->counts = change_counts(p, &x->c);
-}
 
 static void style(const struct text *t, FILE *f, const char *code)
 {
@@ -82,7 +63,7 @@ static bool many_calls(const sactag_plan *plan, const struct sactag_row *r)
     return b.calls > 1;
 }
 
-static void count(struct section *s, const struct line *x)
+static void count(struct section *s, const struct diff_line *x)
 {
     if (!x->counts)
         return;
@@ -95,10 +76,10 @@ static void count(struct section *s, const struct line *x)
 static void find_sections(struct text *t, size_t n)
 {
     struct section *s = NULL;
-    struct line x;
+    struct diff_line x;
 
     for (size_t i = 0; i < n; i++) {
-        take(t->p, i, &x);
+        diff_line(t->p, i, &x);
         if (!s || s->call != x.at->call || !same_text(s->block, x.at->block)) {
             s = &t->sections[t->n++];
             *s = (struct section){.from = i, .block = x.at->block, .call = x.at->call};
@@ -148,11 +129,11 @@ static void measure_row(struct widths *w, const struct sactag_row *r)
 
 static void measure(struct text *t)
 {
-    struct line x;
+    struct diff_line x;
 
     for (size_t s = 0; s < t->n; s++)
         for (size_t i = t->sections[s].from; shown(&t->sections[s]) && i < t->sections[s].to; i++) {
-            take(t->p, i, &x);
+            diff_line(t->p, i, &x);
             if (x.c.a != SIZE_MAX && x.counts)
                 measure_row(&t->w, &x.a);
             if (x.c.b != SIZE_MAX)
@@ -191,7 +172,7 @@ static void put_row(const struct text *t, FILE *f, char sign, const struct sacta
     fputc('\n', f);
 }
 
-static void put_line(const struct text *t, FILE *f, const struct line *x)
+static void put_line(const struct text *t, FILE *f, const struct diff_line *x)
 {
     const struct sactag_text none = {NULL, 0};
 
@@ -243,7 +224,7 @@ static void pass(struct range *at, const struct sactag_change *c)
 static void put_hunk(const struct text *t, FILE *f, struct range at, size_t from, size_t to)
 {
     struct range r = at, end = at;
-    struct line x;
+    struct diff_line x;
 
     for (size_t i = from; i < to; i++) {
         struct sactag_change c = sactag_changes_get(t->p->changes, i);
@@ -253,7 +234,7 @@ static void put_hunk(const struct text *t, FILE *f, struct range at, size_t from
     r.n_b = end.b - at.b;
     put_hunk_head(t, f, &r);
     for (size_t i = from; i < to; i++) {
-        take(t->p, i, &x);
+        diff_line(t->p, i, &x);
         put_line(t, f, &x);
     }
 }
@@ -539,17 +520,4 @@ int print_diff_text(const struct diff_page *p)
         free(t.sections[i].text);
     free(t.sections);
     return ok ? 0 : message_nomem(&p->o->voice);
-}
-
-int print_diff(const struct diff_page *p)
-{
-    switch (p->o->format) {
-    case FORMAT_TSV:
-        return print_diff_tsv(p);
-    case FORMAT_JSON:
-        return print_diff_json(p);
-    case FORMAT_TEXT:
-        break;
-    }
-    return print_diff_text(p);
 }

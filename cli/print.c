@@ -57,6 +57,17 @@ size_t put_text(FILE *f, struct sactag_text t)
     return width;
 }
 
+void put_cell(FILE *f, struct sactag_text t, char end)
+{
+    if (t.n == 0)
+        fputc('-', f);
+    else if (t.n == 1 && t.s[0] == '-')
+        fputs("\\x2d", f);
+    else
+        put_text(f, t);
+    fputc(end, f);
+}
+
 size_t text_width(struct sactag_text t, size_t most)
 {
     char room[1024];

@@ -20,6 +20,16 @@ struct diff_page {
     const sactag_changes *changes;
 };
 
+/* One change, with its rows. */
+struct diff_line {
+    struct sactag_change c;
+    struct sactag_row a, b;      /* empty where there is none */
+    const struct sactag_row *at; /* b, or a when it was removed */
+    bool counts;                 /* it is one that is looked for */
+};
+
+void diff_line(const struct diff_page *p, size_t i, struct diff_line *x);
+
 /* Is this change one that is looked for? */
 static inline bool change_counts(const struct diff_page *p, const struct sactag_change *c)
 {

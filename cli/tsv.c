@@ -3,18 +3,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* An absent or empty cell is "-"; a cell that reads "-" is written so that it cannot be taken for one. */
-static void cell(FILE *f, struct sactag_text t, char end)
-{
-    if (t.n == 0)
-        fputc('-', f);
-    else if (t.n == 1 && t.s[0] == '-')
-        fputs("\\x2d", f);
-    else
-        put_text(f, t);
-    fputc(end, f);
-}
-
 static void word(FILE *f, const char *s, char end)
 {
     fprintf(f, "%s%c", s, end);
@@ -28,20 +16,20 @@ static void row(FILE *f, const struct sactag_row *r)
     if (r->graph.n == 1 && r->graph.s[0] == '-')
         word(f, "-", '\t'); /* the main graph: no other path reads so */
     else
-        cell(f, r->graph, '\t');
-    cell(f, r->node, '\t');
-    cell(f, r->output, '\t');
-    cell(f, r->op, '\t');
-    cell(f, r->block, '\t');
+        put_cell(f, r->graph, '\t');
+    put_cell(f, r->node, '\t');
+    put_cell(f, r->output, '\t');
+    put_cell(f, r->op, '\t');
+    put_cell(f, r->block, '\t');
     if (r->block.n)
         fprintf(f, "%" PRIu32 "\t", r->call);
     else
         word(f, "-", '\t');
-    cell(f, r->fqn, '\t');
+    put_cell(f, r->fqn, '\t');
     word(f, sactag_evidence_name(r->evidence), '\t');
     word(f, shape_text(shape, r->rhs), '\t');
     word(f, sactag_policy_name(r->policy), '\t');
-    cell(f, r->reason, '\n');
+    put_cell(f, r->reason, '\n');
 }
 
 int print_plan_tsv(const struct page *p)
@@ -73,11 +61,11 @@ int print_linears_tsv(const struct page *p)
     fputs("fqn\tweight\tin\tout\tblock\tevidence\n", p->f);
     for (size_t i = 0; i < n; i++) {
         sactag_plan_linear(p->plan, i, &l);
-        cell(p->f, l.fqn, '\t');
-        cell(p->f, l.weight, '\t');
+        put_cell(p->f, l.fqn, '\t');
+        put_cell(p->f, l.weight, '\t');
         feature(p->f, l.in);
         feature(p->f, l.out);
-        cell(p->f, l.block, '\t');
+        put_cell(p->f, l.block, '\t');
         word(p->f, sactag_evidence_name(l.evidence), '\n');
     }
     return 0;

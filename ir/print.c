@@ -175,16 +175,22 @@ static void print_param(struct out *o, uint32_t graph, uint32_t param)
           p->no_grad ? " no_grad" : "");
 }
 
+/* NULL: no memory, reported. */
+static const char *path_of(struct out *o, uint32_t graph)
+{
+    const char *path = ir_graph_path(o->m, graph);
+    if (!path && o->rc == 0)
+        o->rc = diag_error(o->m->diag, IR_EMEM, "out of memory");
+    return path;
+}
+
 static void print_graph(struct out *o, uint32_t graph)
 {
     struct ir_model *m = o->m;
     const struct ir_graph *g = &m->graphs[graph];
-    const char *path = ir_graph_path(m, graph);
-    if (!path) {
-        if (o->rc == 0)
-            o->rc = diag_error(m->diag, IR_EMEM, "out of memory");
+    const char *path = path_of(o, graph);
+    if (!path)
         return;
-    }
     print(o, "graph %u ", graph);
     name(o, str_of(path), false);
     text(o, " '", 2);
@@ -259,12 +265,9 @@ static void dot_graph(struct out *o, uint32_t graph, ir_paint paint, void *paint
 {
     struct ir_model *m = o->m;
     const struct ir_graph *g = &m->graphs[graph];
-    const char *path = ir_graph_path(m, graph);
-    if (!path) {
-        if (o->rc == 0)
-            o->rc = diag_error(m->diag, IR_EMEM, "out of memory");
+    const char *path = path_of(o, graph);
+    if (!path)
         return;
-    }
     print(o, "  subgraph cluster%u {\n    label=\"", graph);
     name(o, str_of(path), true);
     text(o, "\";\n", 3);
