@@ -131,25 +131,24 @@ static bool same_forced(const struct sactag_block *a, const struct sactag_block 
 
 /* ---- grouping ---- */
 
-/* Rows by block, each block's in execution order: a counting sort. */
-static void sort_rows(struct groups *g, const sactag_plan *p)
+/* Rows by block, each block's in execution order: a counting sort. `block` has room for each row's. */
+static void sort_rows(struct groups *g, const sactag_plan *p, uint32_t *block)
 {
     size_t n = sactag_plan_count(p);
     struct sactag_row r;
 
     for (size_t i = 0; i < n; i++) {
         sactag_plan_row(p, i, &r);
+        block[i] = r.block_index;
         if (r.block_index < g->n_blocks)
             g->first[r.block_index + 1]++;
     }
     for (uint32_t b = 0; b < g->n_blocks; b++)
         g->first[b + 1] += g->first[b];
     uint32_t in_blocks = g->first[g->n_blocks];
-    for (size_t i = n; i-- > 0;) { /* from the end, moving each block's end down to its beginning */
-        sactag_plan_row(p, i, &r);
-        if (r.block_index < g->n_blocks)
-            g->order[--g->first[r.block_index + 1]] = (uint32_t)i;
-    }
+    for (size_t i = n; i-- > 0;) /* from the end, moving each block's end down to its beginning */
+        if (block[i] < g->n_blocks)
+            g->order[--g->first[block[i] + 1]] = (uint32_t)i;
     for (uint32_t b = 0; b < g->n_blocks; b++) /* now first[b + 1] is where b begins */
         g->first[b] = g->first[b + 1];
     g->first[g->n_blocks] = in_blocks;
@@ -187,11 +186,14 @@ bool groups_make(struct groups *g, const sactag_plan *p)
     g->by_name = calloc(n + 1, sizeof *g->by_name);
     g->by_rows = calloc(n + 1, sizeof *g->by_rows);
     g->by_forced = calloc(n + 1, sizeof *g->by_forced);
-    if (!g->first || !g->order || !g->by_name || !g->by_rows || !g->by_forced)
-        return false;
-    sort_rows(g, p);
-    group_blocks(g, p);
-    return true;
+    uint32_t *block = malloc((rows + 1) * sizeof *block);
+    bool ok = block && g->first && g->order && g->by_name && g->by_rows && g->by_forced;
+    if (ok) {
+        sort_rows(g, p, block);
+        group_blocks(g, p);
+    }
+    free(block);
+    return ok;
 }
 
 void groups_free(struct groups *g)

@@ -26,6 +26,15 @@ static inline struct str str_of(const char *z)
     return (struct str){z, z ? strlen(z) : 0};
 }
 
+/* Fetches text into the cache: both ends, as most of it lies on two lines. */
+static inline void str_prefetch(struct str a)
+{
+    if (a.n) {
+        __builtin_prefetch(a.s);
+        __builtin_prefetch(a.s + a.n - 1);
+    }
+}
+
 static inline bool str_eq(struct str a, struct str b)
 {
     return a.n == b.n && (a.n == 0 || memcmp(a.s, b.s, a.n) == 0);

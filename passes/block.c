@@ -24,14 +24,16 @@ static struct str common_module(struct str a, struct str b)
     return a;
 }
 
-/* Per block the innermost module that all its parameters lie in: a call that is given less is a submodule's.
- */
+/* Per block the innermost module that all its parameters lie in: a call of a function that is given less is a
+ * submodule's. */
 static int find_spans(struct blocker *b)
 {
     struct state *s = b->s;
     b->span = arena_alloc(&s->arena, (size_t)b->n_blocks + 1, sizeof *b->span);
     if (!b->span)
         return IR_EMEM;
+    if (s->walk.n_frames == 1) /* no calls */
+        return 0;
     for (uint32_t i = 0; i < s->n_named; i++) {
         struct str fqn;
         uint32_t block = block_of_value(b, s->named[i].value, &fqn);
@@ -217,9 +219,10 @@ struct place {
 /* TorchScript names no scope twice: what a second call uses again has a suffix. */
 static bool unused_before(const struct state *s, const struct scope *sc)
 {
+    if (sc->kind != SCOPE_NAME || sc->raw.n == 0 || sc->raw.s[0] != '/')
+        return false;
     struct str stem = atom_stem(sc->raw);
-    return sc->kind == SCOPE_NAME && sc->raw.n && sc->raw.s[0] == '/' &&
-           (stem.n == sc->raw.n || names_find(&s->scope_index, stem) == NAME_NONE);
+    return stem.n == sc->raw.n || names_find(&s->scope_index, stem) == NAME_NONE;
 }
 
 static int place_of(struct blocker *b, uint32_t step, const struct mm *mm, struct place *p)
@@ -434,8 +437,10 @@ static int rename_mm(struct blocker *b, struct mm *mm)
     struct state *s = b->s;
     struct scope *sc = &s->scopes[s->scope_of[mm->step]];
     struct str block = b->blocks[mm->block];
+    if (sc->kind != SCOPE_NAME || sc->block == IR_NONE)
+        return 0;
     bool inside = fqn_inside(mm->scope_fqn, block) || str_eq(mm->scope_fqn, block);
-    if (sc->kind != SCOPE_NAME || sc->block == IR_NONE || (inside && !mm->unsettled))
+    if (inside && !mm->unsettled)
         return 0;
     bool certain;
     uint32_t same;

@@ -13,6 +13,7 @@ const struct plan_forced *forced_find(const struct plan_block *b, struct mm_shap
 
 /* Rows: which mms get one, and what it says but for the policy. */
 bool row_wanted(const struct state *s, const struct mm *mm);
+struct str plan_text(struct state *s, struct str text);
 int row_make(struct state *s, const struct mm *mm, struct plan_row *r);
 /* "what", "what:count", or "forced:KxN:FQN" when f is given, and the mm's assumption. IR_EMEM or 0. */
 int row_reason(struct plan *p, struct plan_row *r, const struct mm *mm, const char *what, uint32_t count,

@@ -161,6 +161,7 @@ static void visit(struct facts *f, struct step s, fact_op fn)
     }
 }
 
+#define ATTRS_AHEAD 16 /* nodes whose attributes are fetched into the cache while others are visited */
 int facts_build(struct facts *f, const struct walk *w, const uint8_t *is_param, struct diag *d)
 {
     *f = (struct facts){.w = w, .is_param = is_param, .d = d};
@@ -170,8 +171,11 @@ int facts_build(struct facts *f, const struct walk *w, const uint8_t *is_param, 
     if (f->of && fns) {
         for (uint32_t i = 0; i < m->n_ops; i++)
             fns[i] = fact_op_of(&m->ops[i]);
-        for (uint32_t i = 0; i < w->n_steps; i++)
+        for (uint32_t i = 0; i < w->n_steps; i++) {
+            if (i + ATTRS_AHEAD < w->n_steps)
+                ir_node_prefetch(m, &m->nodes[w->steps[i + ATTRS_AHEAD].node]);
             visit(f, w->steps[i], fns[m->nodes[w->steps[i].node].op]);
+        }
     }
     bool ok = f->of && fns;
     free(fns);

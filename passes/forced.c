@@ -127,24 +127,24 @@ static struct mm_shape shape_of_linear(const struct module *m)
 static int find_tied(struct state *s, bool **out)
 {
     const struct modules *t = &s->modules;
-    struct names weights;
-    bool *tied = arena_alloc(&s->arena, t->n ? t->n : 1, sizeof *tied);
-    uint32_t *first = malloc((size_t)(t->n ? t->n : 1) * sizeof *first); /* module per weight */
-    int rc = tied && first ? 0 : IR_EMEM;
     bool shown = s->n_scopes < 2 || s->scopes[1].kind == SCOPE_NAME;
-    names_init(&weights);
+    size_t n_names = shown ? 0 : s->m->names.n;
+    bool *tied = arena_alloc(&s->arena, t->n ? t->n : 1, sizeof *tied);
+    uint32_t *first = malloc((n_names + 1) * sizeof *first); /* module per weight's name */
+    int rc = tied && first ? 0 : IR_EMEM;
+    if (!rc)
+        memset(first, 0xff, n_names * sizeof *first);
     for (uint32_t i = 0; !rc && !shown && i < t->n; i++) {
-        if (!t->a[i].linear || t->a[i].weight.n == 0)
+        if (!t->a[i].linear || t->a[i].weight == IR_NONE)
             continue;
-        uint32_t before = weights.n, id = names_intern(&weights, t->a[i].weight);
-        if (id == NAME_NONE)
-            rc = IR_EMEM;
-        else if (weights.n > before)
-            first[id] = i;
+        uint32_t name = s->m->values[t->a[i].weight].name; /* equal names are one */
+        if (s->m->names.text[name].n == 0)
+            continue;
+        if (first[name] == IR_NONE)
+            first[name] = i;
         else
-            tied[i] = tied[first[id]] = true;
+            tied[i] = tied[first[name]] = true;
     }
-    names_free(&weights);
     free(first);
     *out = tied;
     return rc;
@@ -214,30 +214,32 @@ static int closest(struct state *s, struct str name, struct list *out)
 {
     struct str best[3];
     uint32_t cost[3], n = 0;
-    for (uint32_t i = 0; i < s->modules.n; i++) {
-        uint32_t block = s->module_block[i];
+    struct names seen; /* blocks are alike */
+    int rc = 0;
+    names_init(&seen);
+    for (uint32_t i = 0; !rc && i < s->modules.n; i++) {
+        uint32_t block = s->module_block[i], before = seen.n;
         if (block == IR_NONE || !s->modules.a[i].linear)
             continue;
         struct str rel = fqn_relative(s->modules.a[i].fqn, block_base(s, block));
-        bool known = false;
-        for (uint32_t j = 0; j < n; j++)
-            known |= str_eq(best[j], rel);
-        uint32_t d = known ? UINT32_MAX : name_distance(name, rel), at = n < 3 ? n : 3;
+        if (names_intern(&seen, rel) == NAME_NONE)
+            rc = IR_EMEM;
+        if (seen.n == before)
+            continue;
+        uint32_t d = name_distance(name, rel), at = n < 3 ? n : 3;
         while (at > 0 && d < cost[at - 1])
             at--;
-        if (known || at == 3)
+        if (at == 3)
             continue;
         for (uint32_t j = n < 3 ? n : 2; j > at; j--)
             best[j] = best[j - 1], cost[j] = cost[j - 1];
         best[at] = rel, cost[at] = d;
         n += n < 3;
     }
-    for (uint32_t i = 0; i < n; i++) {
-        int rc = list_add(s, out, best[i]);
-        if (rc)
-            return rc;
-    }
-    return 0;
+    names_free(&seen);
+    for (uint32_t i = 0; !rc && i < n; i++)
+        rc = list_add(s, out, best[i]);
+    return rc;
 }
 
 /* mms of blocks that multiply by a weight of which no name is known: any name might be theirs. */

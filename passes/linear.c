@@ -96,10 +96,11 @@ static struct module_name unstemmed(struct namer *k, const struct mm *mm, uint32
     return out ? (struct module_name){str_of(out), IR_NONE} : own;
 }
 
-/* Is `param` a name that the scope could have, or of a module inside the scope's (its weight used by the
+/* Is `name` one that the scope could have, or of a module inside the scope's (its weight used by the
  * parent)? */
-static bool agrees(const struct scope *sc, struct str param)
+static bool agrees(const struct scope *sc, struct module_name name)
 {
+    struct str param = name.fqn;
     if (sc->kind == SCOPE_NAME) {
         if (sc->n_atoms == 0)
             return true;
@@ -108,7 +109,8 @@ static bool agrees(const struct scope *sc, struct str param)
                 return true;
         return false;
     }
-    return sc->fqn.n == 0 || str_eq(sc->fqn, param) || fqn_inside(param, sc->fqn);
+    return sc->fqn.n == 0 || (sc->module != IR_NONE && sc->module == name.id) || str_eq(sc->fqn, param) ||
+           fqn_inside(param, sc->fqn);
 }
 
 static bool leaf_module(const struct state *s, struct module_name n)
@@ -170,11 +172,11 @@ static int weight_owner(struct state *s, const struct mm *mm, enum param_kind *k
 {
     *kind = PARAM_NO_NAME;
     *out = (struct module_name){.id = IR_NONE};
-    if (mm->weight_name.n == 0)
+    if (mm->weight_name == IR_NONE)
         return 0;
-    const struct named *n = named_value(s, mm->weight_from);
+    const struct named *n = named_value(s, mm->weight_name);
     if (!n)
-        return fqn_of_param(kind, &out->fqn, mm->weight_name, &s->arena);
+        return fqn_of_param(kind, &out->fqn, ir_value_name(s->m, mm->weight_name), &s->arena);
     *kind = n->kind;
     *out = (struct module_name){n->fqn, n->module};
     return 0;
@@ -224,7 +226,7 @@ static int name_mm(struct namer *k, struct mm *mm)
     }
     bool by_scope = scope && fqn.fqn.n && (by_param || kind == PARAM_NO_NAME || sc->cls.n) &&
                     scope_is_linear(k, mm, scope, fqn);
-    bool clash = scope && param.fqn.n && kind != PARAM_BIAS && !agrees(sc, param.fqn);
+    bool clash = scope && param.fqn.n && kind != PARAM_BIAS && !agrees(sc, param);
     if (clash && !(gathered && by_scope) && k->contradictions++ == 0)
         k->first_contradiction = mm->step;
     param = listed_name(s, param);
@@ -253,7 +255,7 @@ static int name_mm(struct namer *k, struct mm *mm)
         rc = linear_mark(s, fqn.fqn, fqn.id, mm, scope_ev, loose);
     if (rc || !by_param || !clash || gathered)
         return rc;
-    if (owner.fqn.n && agrees(sc, owner.fqn)) /* one weight for two modules that differ in their bias */
+    if (owner.fqn.n && agrees(sc, owner)) /* one weight for two modules that differ in their bias */
         return linear_mark(s, owner.fqn, owner.id, mm, EV_BIAS, false);
     uint32_t first = mm->weight.value == IR_NONE ? 0 : k->first_user[walk_slot(&s->walk, mm->weight)];
     struct str twin;
@@ -289,7 +291,7 @@ static void unused_linears(struct namer *k)
         m->linear = true;
         m->in = x->dims[1];
         m->out = x->dims[0];
-        m->weight = ir_value_name(s->m, n->value);
+        m->weight = n->value;
         m->evidence = EV_PARAM;
     }
 }

@@ -9,10 +9,19 @@ static bool contains(struct str text, struct str part)
     return str_find(text, part) >= 0;
 }
 
+/* Is it the name of `fqn`, in full or relative to the block? Most are of another length, and their text is
+ * not looked at: of many modules that is the time it takes. */
+static bool is_exactly(struct str name, struct str fqn, struct str block)
+{
+    if (fqn.n == name.n)
+        return str_eq(name, fqn);
+    return block.n && fqn.n == block.n + 1 + name.n && str_eq(fqn_relative(fqn, block), name);
+}
+
 bool match_literal(enum match how, struct str name, struct str fqn, struct str block)
 {
-    struct str rel = fqn_relative(fqn, block);
-    bool self = str_eq(fqn, block);
+    struct str rel = how == MATCH_GLOB ? fqn_relative(fqn, block) : (struct str){0};
+    bool self = how != MATCH_EXACT && str_eq(fqn, block);
     switch (how) {
     case MATCH_SUBSTRING:
         if (contains(fqn, name))
@@ -22,7 +31,7 @@ bool match_literal(enum match how, struct str name, struct str fqn, struct str b
         return (!self && fqn_glob(name, rel)) || fqn_glob(name, fqn);
     case MATCH_EXACT:
     default:
-        return (!self && str_eq(name, rel)) || str_eq(name, fqn);
+        return is_exactly(name, fqn, block);
     }
 }
 

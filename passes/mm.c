@@ -80,7 +80,7 @@ static int add_mm(struct state *s, uint32_t step, enum mm_kind kind, struct mm *
         return IR_EMEM;
     struct mm *mm = &s->mms[s->n_mms++];
     *mm = (struct mm){.step = step, .kind = kind, .bias_step = IR_NONE, .block = IR_NONE};
-    mm->bias.value = mm->weight.value = IR_NONE;
+    mm->bias.value = mm->weight.value = mm->weight_name = IR_NONE;
     *out = mm;
     return 0;
 }

@@ -30,8 +30,12 @@ static uint32_t add_one(struct modules *t, struct str fqn)
     uint32_t id = names_intern(&t->index, fqn);
     if (id == NAME_NONE)
         return IR_NONE;
-    t->a[t->n++] = (struct module){
-        .fqn = fqn, .parent = IR_NONE, .same_as = IR_NONE, .in = IR_DIM_UNKNOWN, .out = IR_DIM_UNKNOWN};
+    t->a[t->n++] = (struct module){.fqn = fqn,
+                                   .parent = IR_NONE,
+                                   .same_as = IR_NONE,
+                                   .weight = IR_NONE,
+                                   .in = IR_DIM_UNKNOWN,
+                                   .out = IR_DIM_UNKNOWN};
     return id;
 }
 

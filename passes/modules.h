@@ -16,12 +16,12 @@ struct module {
     bool has_param; /* the file holds a parameter of its own */
     bool composed;  /* learnt from a scope alone: containers that are never called may be missing from its FQN
                      */
-    uint32_t same_as;  /* another name of that module, which is the one torch lists; IR_NONE */
-    struct str cls;    /* its class where the file tells, else empty */
-    const char *what;  /* what it is, where its weight tells that it is no Linear; else NULL */
-    struct str weight; /* LINEAR: parameter's name, empty if unknown */
-    int64_t in, out;   /* LINEAR: features */
-    uint8_t evidence;  /* enum evidence of its name */
+    uint32_t same_as; /* another name of that module, which is the one torch lists; IR_NONE */
+    struct str cls;   /* its class where the file tells, else empty */
+    const char *what; /* what it is, where its weight tells that it is no Linear; else NULL */
+    uint32_t weight;  /* LINEAR: value with the parameter's name, IR_NONE if unknown */
+    int64_t in, out;  /* LINEAR: features */
+    uint8_t evidence; /* enum evidence of its name */
 };
 
 struct modules {

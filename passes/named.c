@@ -54,7 +54,7 @@ int find_named(struct state *s)
     int rc = identity && s->named_at ? 0 : IR_EMEM;
     for (uint32_t v = 0; !rc && v < m->n_values; v++) {
         if (v + NAMES_AHEAD < m->n_values && s->is_param[v + NAMES_AHEAD])
-            __builtin_prefetch(ir_value_name(m, v + NAMES_AHEAD).s);
+            str_prefetch(ir_value_name(m, v + NAMES_AHEAD));
         if (!s->is_param[v] && !(copies && is_copy(s, v, identity)))
             continue;
         rc = add_named(s, v);

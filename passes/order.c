@@ -6,8 +6,7 @@
  * what needs it. Without numbers the file's order is all there is, and the rows say so.
  *
  * Needs walk and mm. Touches nothing when the numbers already rise. */
-#include "passes/fqn.h"
-#include "passes/pass.h"
+#include "passes/linear.h"
 
 #include <stdlib.h>
 
@@ -273,7 +272,9 @@ int pass_order(struct state *s)
         struct mm *mm = &s->mms[i];
         uint32_t weight = walk_input(&s->walk, s->walk.steps[mm->step], 1).value;
         uint64_t number;
-        if (exporter_number(ir_value_name(s->m, weight), &number)) {
+        const struct named *named = weight == IR_NONE ? NULL : named_value(s, weight);
+        bool own = named && named->kind != PARAM_NO_NAME; /* which no number is */
+        if (!own && exporter_number(ir_value_name(s->m, weight), &number)) {
             keyed[n++] = (struct keyed_mm){0, call_suffix(s, mm->step), number, mm->step, weight};
         } else if (resaved && mm->counted) {
             unnumbered++;

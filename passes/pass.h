@@ -69,11 +69,10 @@ struct mm {
     uint32_t bias_step;  /* step of the Add that adds a bias, or IR_NONE */
     struct use bias;     /* the bias as an operand, value IR_NONE if there is none */
 
-    struct use weight; /* parameter that the rhs comes from, value IR_NONE if it is computed */
-    bool transposed;   /* ... through an odd number of transposes */
-    struct str
-        weight_name; /* the nearest name on the way that a module may have given, else the parameter's own */
-    uint32_t weight_from; /* value that has this name */
+    struct use weight;    /* parameter that the rhs comes from, value IR_NONE if it is computed */
+    bool transposed;      /* ... through an odd number of transposes */
+    uint32_t weight_name; /* value with the nearest name on the way that a module may have given, else the
+                             parameter itself; IR_NONE */
 
     struct str fqn;       /* module, empty if unknown */
     struct str scope_fqn; /* what scope or metadata say, for matching where the weight is shared under another

@@ -44,6 +44,15 @@ int row_reason(struct plan *p, struct plan_row *r, const struct mm *mm, const ch
     return 0;
 }
 
+/* Text that lives as long as the plan: what lies in the source does, the rest is copied. */
+struct str plan_text(struct state *s, struct str text)
+{
+    uintptr_t from = (uintptr_t)s->m->bytes, at = (uintptr_t)text.s;
+    if (text.s && at >= from && at - from < s->m->size)
+        return text;
+    return (struct str){arena_strdup(&s->plan->arena, text.s, text.n), text.n};
+}
+
 int row_make(struct state *s, const struct mm *mm, struct plan_row *r)
 {
     struct step st = s->walk.steps[mm->step];
@@ -58,7 +67,7 @@ int row_make(struct state *s, const struct mm *mm, struct plan_row *r)
                            .block = mm->block,
                            .call = mm->call,
                            .graph = str_of(path),
-                           .fqn = {fqn, mm->fqn.n},
+                           .fqn = {fqn, mm->fqn.n}, /* a copy: who prints rows finds them side by side */
                            .evidence = mm->evidence,
                            .rhs = shape_in_force(s, mm)};
     return 0;

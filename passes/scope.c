@@ -317,6 +317,16 @@ static int scopes_of_calls(struct state *s, uint32_t *of_list, uint32_t *of_fram
     return 0;
 }
 
+/* Fetches the list that a step to come may be the first to need. */
+static void prefetch_list(const struct state *s, uint32_t step, const uint32_t *of_list)
+{
+    const struct ir_model *m = s->m;
+    uint32_t list =
+        m->scope_lists && step < s->walk.n_steps ? m->scope_lists[s->walk.steps[step].node] : IR_NONE;
+    if (list < m->n_lists && of_list[list] == UNREAD)
+        str_prefetch(m->lists[list].scopes);
+}
+
 int pass_scope(struct state *s)
 {
     if (names_intern(&s->scope_index, STR_LIT("")) == NAME_NONE ||
@@ -329,6 +339,7 @@ int pass_scope(struct state *s)
         memset(of_list, 0xff, (size_t)(s->m->n_scope_lists + 1) * sizeof *of_list);
     int rc = s->scope_of && of_frame && of_list ? scopes_of_calls(s, of_list, of_frame) : IR_EMEM;
     for (uint32_t i = 0; !rc && i < s->walk.n_steps; i++) {
+        prefetch_list(s, i + NAMES_AHEAD, of_list);
         rc = scope_of_node(s, s->walk.steps[i].node, of_list, &s->scope_of[i]);
         if (!rc && s->scope_of[i] == 0)
             s->scope_of[i] = of_frame[s->walk.steps[i].frame];

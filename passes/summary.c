@@ -18,11 +18,11 @@ static int copy_linears(struct state *s)
         const struct module *m = &s->modules.a[i];
         if (!m->linear)
             continue;
-        char *fqn = arena_strdup(&p->arena, m->fqn.s, m->fqn.n);
-        if (!fqn)
+        struct str fqn = plan_text(s, m->fqn);
+        if (!fqn.s)
             return IR_EMEM;
-        p->linears[p->n_linears++] = (struct plan_linear){.fqn = {fqn, m->fqn.n},
-                                                          .weight = m->weight,
+        p->linears[p->n_linears++] = (struct plan_linear){.fqn = fqn,
+                                                          .weight = ir_value_name(s->m, m->weight),
                                                           .in = m->in,
                                                           .out = m->out,
                                                           .block = s->module_block[i],

@@ -119,19 +119,12 @@ static bool swaps_last_two(const struct ir_attr *a)
     return n >= 2 && a->ints[n - 1] == n - 2 && a->ints[n - 2] == n - 1;
 }
 
-static void set_weight_name(const struct state *s, struct mm *mm, uint32_t value)
-{
-    mm->weight_name = ir_value_name(s->m, value);
-    mm->weight_from = value;
-}
-
 void trace_weight(struct state *s, struct mm *mm)
 {
     const struct walk *w = &s->walk;
     struct use u = walk_input(w, w->steps[mm->step], 1);
     if (mm->kind == MM_KIND_ATEN) {
-        if (mm->weight.value != IR_NONE)
-            set_weight_name(s, mm, mm->weight.value);
+        mm->weight_name = mm->weight.value;
         return;
     }
     for (int hops = 0; hops < TRACE_MAX; hops++) {
@@ -139,14 +132,14 @@ void trace_weight(struct state *s, struct mm *mm)
         if (u.value == IR_NONE)
             return;
         const struct named *named = named_value(s, u.value);
-        if (mm->weight_name.n == 0 && named && named->kind != PARAM_NO_NAME)
-            set_weight_name(s, mm, u.value);
+        if (mm->weight_name == IR_NONE && named && named->kind != PARAM_NO_NAME)
+            mm->weight_name = u.value;
         struct step def = walk_def(w, u);
         if (s->is_param[u.value] ||
             (def.node != IR_NONE && str_is(ir_node_op(s->m, &s->m->nodes[def.node])->type, "Constant"))) {
             mm->weight = u;
-            if (mm->weight_name.n == 0)
-                set_weight_name(s, mm, u.value);
+            if (mm->weight_name == IR_NONE)
+                mm->weight_name = u.value;
             return;
         }
         if (def.node == IR_NONE)

@@ -212,10 +212,13 @@ static int push_ref(struct onnx_reader *r, struct onnx_ref **list, uint32_t *n, 
     return rc;
 }
 
-static uint16_t attrs_end(const struct onnx_reader *r, const struct ir_node *n, const struct wire_field *f)
+static void note_attr(const struct onnx_reader *r, struct ir_node *n, const struct wire_field *f)
 {
-    uint64_t off = (uint64_t)(f->body - r->m->bytes) + f->len - n->span.off;
-    return off < ONNX_FAR ? (uint16_t)off : ONNX_FAR;
+    uint64_t record = n->span.off, at = (uint64_t)(f->start - r->m->bytes) - record,
+             end = (uint64_t)(f->body - r->m->bytes) + f->len - record;
+    if (n->attrs_end == 0 && at < ONNX_FAR) /* else it is looked for from the record's start */
+        n->attrs_at = (uint16_t)at;
+    n->attrs_end = end < ONNX_FAR ? (uint16_t)end : ONNX_FAR;
 }
 
 static int node_field(struct onnx_reader *r, struct ir_op *op, const struct wire_field *f)
@@ -242,7 +245,7 @@ static int node_field(struct onnx_reader *r, struct ir_op *op, const struct wire
         op->overload = wire_str(f);
         return 0;
     case ONNX_NODE_ATTRIBUTE:
-        n->attrs_end = attrs_end(r, n, f);
+        note_attr(r, n, f);
         return read_attr(r, wire_str(f));
     case ONNX_NODE_METADATA_PROPS:
         return onnx_note_metadata(r, wire_str(f));

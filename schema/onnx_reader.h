@@ -26,8 +26,8 @@ struct onnx_graph {
     uint32_t next_child;            /* onnx_scope.c */
 };
 
-/* ir_node.attrs_end: behind the node's last attribute, counted from the start of its record; 0: it has none.
- */
+/* ir_node.attrs_at and attrs_end: where the node's first attribute begins and its last one ends, counted from
+ * the start of its record. attrs_end 0: it has none. */
 #define ONNX_FAR UINT16_MAX /* too far for 16 bits */
 
 #define RECENT_OPS 64

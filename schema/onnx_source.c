@@ -210,7 +210,7 @@ static struct str attrs_of(const struct ir_model *m, const struct ir_node *n)
     struct str record = onnx_at(m, n->span);
     if (n->attrs_end != ONNX_FAR)
         record.n = n->attrs_end;
-    return record;
+    return str_sub(record, n->attrs_at, record.n - n->attrs_at);
 }
 
 static int source_attr(struct ir_model *m, uint32_t node, const char *name, struct ir_attr *out)
