@@ -197,7 +197,7 @@ int plan_neighbours(struct plan *p, struct ir_model *m, struct diag *d)
         return 0;
     int rc = decide_all(&again, m, &p->options, true, NULL); /* what is to be said was said the first time */
     if (rc)
-        return diag_error(d, rc, "the nodes besides the mms cannot be decided");
+        return diag_error(d, rc, "memory exhausted while deciding");
     p->neighbours = again.neighbours;
     p->n_neighbours = again.n_neighbours;
     arena_adopt(&p->arena, &again.arena);

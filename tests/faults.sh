@@ -49,11 +49,12 @@ faults()
     done
 }
 
-"$sactag" tag "$cases/toy/model_external.onnx" -o "$tmp/tagged.onnx" -q --external-data keep || exit 1
+bin=$cases/toy/model_external.bin ext=$cases/toy/model_external.onnx plain=$cases/toy/model_paramsin.onnx
+"$sactag" tag "$ext" -o "$tmp/tagged.onnx" -q --external-data keep || exit 1
+"$sactag" tag "$ext" -o "$tmp/all.onnx" -q --external-data keep --tag all || exit 1
 "$sactag" tag "$cases/toy/model.pt2" -o "$tmp/tagged.pt2" -q || exit 1
 "$sactag" plan "$cases/toy/model_paramsin.onnx" -o "$tmp/plan.json" -q || exit 1
 "$sactag" plan "$cases/toy/model_paramsin.onnx" --fqn moe.router.gate -o "$tmp/other.json" -q || exit 1
-bin=$cases/toy/model_external.bin ext=$cases/toy/model_external.onnx plain=$cases/toy/model_paramsin.onnx
 
 stage "$ext" m.onnx "$bin" model_external.bin - out.onnx
 faults "alloc errors kill signals" 3 "tag over a file" tag m.onnx -o out.onnx
@@ -67,6 +68,9 @@ stage "$ext" a/m.onnx "$bin" a/model_external.bin - b/m.onnx
 faults "alloc errors kill signals" 5 "tag and copy data" tag a/m.onnx -o b/m.onnx --external-data copy
 faults "alloc errors kill" 9 "tag and link data" tag a/m.onnx -o b/m.onnx --external-data hardlink
 faults "alloc errors kill" 9 "tag and link data by name" tag a/m.onnx -o b/m.onnx --external-data symlink
+faults alloc 5 "tag every node" tag a/m.onnx -o a/out.onnx --tag all
+stage "$tmp/all.onnx" m.onnx "$bin" model_external.bin
+faults alloc 5 "check every node" check m.onnx
 stage "$cases/toy/model.pt2" m.pt2 - out.pt2
 faults "alloc errors kill signals" 5 "tag pt2" tag m.pt2 -o out.pt2
 stage "$tmp/tagged.onnx" m.onnx "$bin" model_external.bin - out.onnx
