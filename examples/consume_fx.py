@@ -1,9 +1,11 @@
 """Trains a tagged .pt2 through AOTAutograd and honours its tags: consume_fx.py TAGGED.pt2
 
 torch.export.load hands each node's tags on as meta["custom"]. They are carried over to what AOTAutograd's partitioners read:
-meta["recompute"], a CheckpointPolicy, and meta["ac_graph_id"], the number of the region, on every node of a region. Prints how many
-matmuls forward and backward run without and with the tags, and whether the gradients are the same. Needs torch."""
+meta["recompute"], a CheckpointPolicy, and meta["ac_graph_id"], the number of the region, on every node of a region. After `--tag all`
+every node of a region has them; else those of the other nodes are found by their module stacks. Prints how many matmuls forward and
+backward run without and with the tags, and whether the gradients are the same. Needs torch."""
 
+import json
 import sys
 import warnings
 
@@ -21,19 +23,24 @@ def tags_of(node):
     return custom if isinstance(custom, dict) and "sac.policy" in custom else None
 
 
-def carry_over(module):
-    """Tags to meta["recompute"] and meta["ac_graph_id"]. A node without a tag belongs to the region whose block, by its module stack, it
-    was called in; there it is recomputed."""
-    numbers, calls = {}, {}
+def find_calls(module):
+    """{key in module stacks: region} of the calls that are regions."""
+    calls = {}
     for node in module.graph.nodes:
         tags = tags_of(node)
-        if tags:
-            region = tags["sac.region"]
-            numbers.setdefault(region, len(numbers))
-            block = region.rpartition("#")[0]
-            for key, (path, _) in (node.meta.get("nn_module_stack") or {}).items():
-                if path.split("@")[0] == block:
-                    calls[key] = region
+        block = tags and tags["sac.region"].rpartition("#")[0]
+        for key, (path, _) in (node.meta.get("nn_module_stack") or {}).items():
+            if tags and path.split("@")[0] == block:
+                calls[key] = tags["sac.region"]
+    return calls
+
+
+def carry_over(module, only_tagged=False):
+    """Tags to meta["recompute"] and meta["ac_graph_id"]. A node without a tag, in a graph where matmuls alone have some, belongs to the
+    region whose block, by its module stack, it was called in; there it is recomputed."""
+    plan = json.loads(module.meta["custom"]["sac.plan"])
+    numbers = {r["region"]: i for i, r in enumerate(plan["regions"])}
+    calls = {} if only_tagged or plan["tag"] == "all" else find_calls(module)
     for node in module.graph.nodes:
         tags = tags_of(node)
         inside = [calls[key] for key in (node.meta.get("nn_module_stack") or {}) if key in calls]
@@ -88,12 +95,12 @@ def main(path):
 
     tagged = flattened(program)
     regions = carry_over(tagged)
-    rows = [n for n in tagged.graph.nodes if tags_of(n)]
+    rows = [tags_of(n)["sac.policy"] for n in tagged.graph.nodes if tags_of(n)]
     run, with_tags = compiled(tagged, inputs)
     found = gradients(tagged, run, inputs)
     same = sum(torch.equal(found[n], untagged[n]) for n in untagged)
     difference = max(float((found[n] - eager[n]).abs().max()) for n in eager)
-    print(f"regions: {regions}; tags: {len(rows)}, {sum(tags_of(n)['sac.policy'] == 'recompute' for n in rows)} of them recompute")
+    print(f"regions: {regions}; tags: {len(rows)}, {rows.count('recompute')} of them recompute")
     print(f"matmuls in forward: {without[0]}; in backward: {without[1]} without tags, {with_tags[1]} with")
     print(f"gradients bit-identical to those without tags: {same} of {len(eager)}; largest difference from eager: {difference:.1e}")
     return same != len(eager) or difference > 1e-4

@@ -19,6 +19,7 @@ from torch.utils.checkpoint import CheckpointPolicy, checkpoint, create_selectiv
 
 aten = torch.ops.aten
 PRODUCTS = {aten.mm.default, aten.bmm.default, aten.addmm.default, aten.baddbmm.default}
+HOLD_PRODUCTS = {"MatMul", "Gemm", "Einsum"}
 POLICIES = {"save": CheckpointPolicy.MUST_SAVE, "recompute": CheckpointPolicy.PREFER_RECOMPUTE}
 CARRIERS = {"attribute": ("__sac_policy", "__sac_region"), "metadata": ("sac.policy", "sac.region")}
 
@@ -154,9 +155,9 @@ class Graph(torch.nn.Module):
         return {o: values[o] for o in leave}
 
     def decide(self, ctx, op, *args, **kwargs):
-        """The tag of the node being run, for its product; all else in a region is run again."""
-        tag = self.policy.get(self.node.output[0]) if self.node is not None and op in PRODUCTS else None
-        return tag or CheckpointPolicy.PREFER_RECOMPUTE
+        """The tag of the node being run; where that has a product, for the product alone. All else in a region is run again."""
+        wanted = self.node is not None and (op in PRODUCTS or self.node.op_type not in HOLD_PRODUCTS)
+        return (self.policy.get(self.node.output[0]) if wanted else None) or CheckpointPolicy.PREFER_RECOMPUTE
 
 
 class Meter(TorchDispatchMode):
@@ -209,10 +210,11 @@ def main(path):
     loss, grads, ran, held = step(graph, inputs, False)
     with set_checkpoint_early_stop(False):
         loss_tags, grads_tags, ran_tags, held_tags = step(graph, inputs, True)
-    want = sorted(o for o, p in graph.policy.items() if p == CheckpointPolicy.PREFER_RECOMPUTE)
+    tagged = [o for o in ran[False] if o in graph.policy]  # products; with --tag all other nodes have tags, too
+    want = sorted(o for o in tagged if graph.policy[o] == CheckpointPolicy.PREFER_RECOMPUTE)
     again = sorted(o for o in ran_tags[True] if o in graph.policy)
     same = sum(a is b is None or torch.equal(a, b) for a, b in zip(grads, grads_tags))
-    print(f"regions: {len({r for r in graph.region.values()})}; tags: {len(graph.policy)}, {len(want)} of them recompute")
+    print(f"regions: {len({r for r in graph.region.values()})}; tags: {len(graph.policy)}; products: {len(tagged)} tagged, {len(want)} of them recompute")
     print(f"products in forward: {len(ran[False])}, of tagged nodes run again in backward: {len(again)}")
     print(f"run again is what is tagged recompute: {again == want}")
     print(f"held for backward: {held} bytes without tags, {held_tags} with")

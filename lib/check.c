@@ -180,6 +180,8 @@ static int check_neighbours(struct checker *c)
 
     for (uint32_t i = 0; !e && i < p->n_neighbours; i++) {
         const struct plan_neighbour *n = &p->neighbours[i];
+        if (n->bare && c->t->tags.carrier != CARRIER_METADATA && !tagged_tag(c->t, n->node))
+            continue;
         e = check_row(c, &(struct plan_row){.node = n->node,
                                             .block = n->block,
                                             .call = n->call,

@@ -224,13 +224,16 @@ static int digest_pt2(struct ir_model *m, char out[DIGEST_TEXT], struct diag *d)
 
 /* ---- whatever the format */
 
-static void tell_neighbours(const struct plan *p, struct diag *d)
+static void tell_neighbours(const struct plan *p, enum carrier c, struct diag *d)
 {
-    uint32_t saved = 0;
-    for (uint32_t i = 0; i < p->n_neighbours; i++)
-        saved += p->neighbours[i].policy == POLICY_SAVE;
-    diag_note(d, "%" PRIu32 " other node%s in blocks: %" PRIu32 " saved, %" PRIu32 " recomputed",
-              p->n_neighbours, p->n_neighbours == 1 ? "" : "s", saved, p->n_neighbours - saved);
+    uint32_t n = 0, saved = 0;
+    for (uint32_t i = 0; i < p->n_neighbours; i++) {
+        bool written = !p->neighbours[i].bare || c == CARRIER_METADATA;
+        n += written;
+        saved += written && p->neighbours[i].policy == POLICY_SAVE;
+    }
+    diag_note(d, "%" PRIu32 " other node%s in blocks: %" PRIu32 " saved, %" PRIu32 " recomputed", n,
+              n == 1 ? "" : "s", saved, n - saved);
 }
 
 int tag_write(struct ir_model *m, struct plan *p, const struct tag_options *o, struct sink *to,
@@ -246,7 +249,7 @@ int tag_write(struct ir_model *m, struct plan *p, const struct tag_options *o, s
     if (rc == 0 && a.n == 0)
         diag_note(d, "no matmul is in a block: nothing but %s is written", PLAN_META_KEY);
     if (rc == 0 && o->all && p->n_neighbours)
-        tell_neighbours(p, d);
+        tell_neighbours(p, o->carrier, d);
     return rc;
 }
 

@@ -19,9 +19,11 @@ static const struct save_op {
 } save_ops[] = {
 #define SAVE_OP(list, domain, type, reason) {list, domain, type, reason},
 #define ATTENTION_OP(part, domain, type)
+#define BARE_OP(domain, type, after)
 #include "passes/neighbour_ops.def"
 #undef SAVE_OP
 #undef ATTENTION_OP
+#undef BARE_OP
 };
 
 static const struct {
@@ -30,9 +32,23 @@ static const struct {
 } attention_ops[] = {
 #define SAVE_OP(list, domain, type, reason)
 #define ATTENTION_OP(part, domain, type) {part, domain, type},
+#define BARE_OP(domain, type, after)
 #include "passes/neighbour_ops.def"
 #undef SAVE_OP
 #undef ATTENTION_OP
+#undef BARE_OP
+};
+
+static const struct {
+    const char *domain, *type, *after;
+} bare_ops[] = {
+#define SAVE_OP(list, domain, type, reason)
+#define ATTENTION_OP(part, domain, type)
+#define BARE_OP(domain, type, after) {domain, type, after},
+#include "passes/neighbour_ops.def"
+#undef SAVE_OP
+#undef ATTENTION_OP
+#undef BARE_OP
 };
 
 /* What a value is of an attention, as far as what lies before it tells. */
@@ -118,6 +134,20 @@ static bool reduces_all(struct finder *f, struct step st)
     struct ir_attr a;
     return walk_input(&f->s->walk, st, 1).value == IR_NONE && walk_attr(&f->s->walk, st, "axes", &a) != 1 &&
            walk_attr_int(&f->s->walk, st, "noop_with_empty_axes", 0) == 0;
+}
+
+/* Would an attribute on it be misread? */
+static bool is_bare(struct finder *f, uint32_t step)
+{
+    const struct walk *w = &f->s->walk;
+    const struct ir_op *op = step_op(f->s, step);
+    uint32_t maker = walk_def(w, walk_resolve(w, walk_input(w, w->steps[step], 0))).node;
+    const struct ir_op *before = maker == IR_NONE ? NULL : ir_node_op(f->s->m, &f->s->m->nodes[maker]);
+    for (size_t i = 0; i < sizeof bare_ops / sizeof *bare_ops; i++)
+        if (named(op, bare_ops[i].domain, bare_ops[i].type) &&
+            (!*bare_ops[i].after || (before && named(before, "", bare_ops[i].after))))
+            return true;
+    return false;
 }
 
 /* The row that holds for a step, or NULL. */
@@ -336,7 +366,8 @@ static int add_neighbour(struct finder *f, uint32_t step)
     if (grow(&f->out, &f->cap, f->n + 1, sizeof *f->out) != 0)
         return IR_EMEM;
     struct plan_neighbour *n = &f->out[f->n++];
-    *n = (struct plan_neighbour){.node = f->s->walk.steps[step].node, .block = r->block, .call = r->call};
+    *n = (struct plan_neighbour){
+        .node = f->s->walk.steps[step].node, .block = r->block, .call = r->call, .bare = is_bare(f, step)};
     decide(f, step, n);
     return 0;
 }
@@ -360,10 +391,13 @@ static int publish(struct finder *f)
     if (!p->neighbours)
         return IR_EMEM;
     for (size_t i = 0; i < f->n; i++) {
-        if (p->n_neighbours && p->neighbours[p->n_neighbours - 1].node == f->out[i].node)
-            p->neighbours[p->n_neighbours - 1].shared = true;
-        else
+        struct plan_neighbour *last = p->n_neighbours ? &p->neighbours[p->n_neighbours - 1] : NULL;
+        if (last && last->node == f->out[i].node) {
+            last->shared = true;
+            last->bare |= f->out[i].bare;
+        } else {
             p->neighbours[p->n_neighbours++] = f->out[i];
+        }
     }
     return 0;
 }

@@ -278,7 +278,7 @@ static void annotate(const struct mark *k, struct str region, enum carrier c, st
 }
 
 /* All that is to be written, by node, each node once. */
-static uint32_t collect_marks(struct mark *marks, const struct plan *p, bool all)
+static uint32_t collect_marks(struct mark *marks, const struct plan *p, bool all, enum carrier c)
 {
     uint32_t n = 0, kept = 0;
     for (uint32_t i = 0; i < p->n_rows; i++) {
@@ -288,7 +288,8 @@ static uint32_t collect_marks(struct mark *marks, const struct plan *p, bool all
     }
     for (uint32_t i = 0; all && i < p->n_neighbours; i++) {
         const struct plan_neighbour *r = &p->neighbours[i];
-        marks[n++] = (struct mark){r->node, r->block, r->call, r->policy, str_of(r->reason), r->shared};
+        if (!r->bare || c == CARRIER_METADATA)
+            marks[n++] = (struct mark){r->node, r->block, r->call, r->policy, str_of(r->reason), r->shared};
     }
     if (n)
         qsort(marks, n, sizeof *marks, by_node);
@@ -332,7 +333,7 @@ int plan_annotate(struct annots *out, struct plan *p, bool all, enum carrier car
     size_t n = 0;
     int rc = marks && a ? 0 : IR_EMEM;
     if (!rc)
-        rc = annotate_all(p, marks, collect_marks(marks, p, all), carrier, a, &n);
+        rc = annotate_all(p, marks, collect_marks(marks, p, all, carrier), carrier, a, &n);
     free(marks);
     if (rc)
         return diag_error(d, rc, "memory exhausted while tagging");

@@ -87,6 +87,7 @@ struct plan_neighbour {
     enum policy policy;
     const char *reason; /* a constant: "boundary", "random", ..., "rest" */
     bool shared;        /* the node runs more than once */
+    bool bare;          /* carriers that are attributes leave it out: another tool would misread them */
 };
 
 struct plan {

@@ -16,9 +16,10 @@ trap 'rm -rf "$there"' EXIT
 inside=${there#"$chroot"}
 chmod 755 "$there"
 
-mkdir "$there/lib" "$there/bin" "$there/tests"
+mkdir "$there/lib" "$there/bin" "$there/tests" "$there/passes"
 cp -R python include examples "$there"
 cp -R tests/cases tests/python tests/interop tests/refused.tsv "$there/tests"
+cp passes/neighbour_ops.def "$there/passes"
 cp "$build/libsactag.so" "$there/lib"
 cp "$build/sactag" "$there/bin"
 for library in $(ldd "$build/libsactag.so" | awk '$3 ~ /^\// { print $3 }'); do

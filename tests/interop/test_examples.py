@@ -1,5 +1,6 @@
 """The examples that consume tags, on the models that matter."""
 
+import itertools
 import pathlib
 import re
 import subprocess
@@ -34,19 +35,26 @@ class Consume(unittest.TestCase):
 
     def test_onnx(self):
         for name in NAMES:
-            for variant, carrier in (("train", "metadata"), ("folded", "attribute")):
-                with self.subTest(model=name, variant=variant, carrier=carrier):
-                    plan, text = self.run_example("consume_onnx.py", CASES / name / f"model_{variant}.onnx", "model.onnx", carrier=carrier)
+            for variant, carrier, tag in (("train", "metadata", "mm"), ("folded", "attribute", "mm"), ("train", "attribute", "all")):
+                with self.subTest(model=name, variant=variant, carrier=carrier, tag=tag):
+                    model = CASES / name / f"model_{variant}.onnx"
+                    plan, text = self.run_example("consume_onnx.py", model, "model.onnx", carrier=carrier, tag=tag)
                     s = plan.summary
-                    self.assertEqual(self.numbers(r"of tagged nodes run again in backward: (\d+)", text), [s.recomputed])
-                    self.assertEqual(self.numbers(r"tags: (\d+), (\d+) of them", text), [s.saved + s.recomputed, s.recomputed])
+                    tags, products, recompute = self.numbers(r"tags: (\d+); products: (\d+) tagged, (\d+) of them", text)
+                    self.assertEqual(self.numbers(r"of tagged nodes run again in backward: (\d+)", text), [recompute])
+                    if tag == "mm":
+                        self.assertEqual([tags, products, recompute], [s.saved + s.recomputed] * 2 + [s.recomputed])
+                    else:  # with those of attention and experts
+                        self.assertGreater(tags, products)
+                        self.assertGreaterEqual(products, s.saved + s.recomputed)
+                        self.assertGreaterEqual(recompute, s.recomputed)
                     without, with_tags = self.numbers(r"held for backward: (\d+) bytes without tags, (\d+) with", text)
                     self.assertLess(with_tags, without / 2)
 
     def test_fx(self):
-        for name in NAMES:
-            with self.subTest(model=name):
-                plan, text = self.run_example("consume_fx.py", CASES / name / "model.pt2", "model.pt2")
+        for name, tag in itertools.product(NAMES, ("mm", "all")):
+            with self.subTest(model=name, tag=tag):
+                plan, text = self.run_example("consume_fx.py", CASES / name / "model.pt2", "model.pt2", tag=tag)
                 without, with_tags = self.numbers(r"in backward: (\d+) without tags, (\d+) with", text)
                 # The partitioner runs no more again than is tagged, and may skip what backward does not need.
                 self.assertGreater(with_tags, without)

@@ -1,5 +1,6 @@
 """onnx accepts every tagged model that it accepts untagged, for each carrier."""
 
+import itertools
 import os
 import pathlib
 import tempfile
@@ -15,6 +16,7 @@ CASES = ROOT / "tests" / "cases"
 REFUSED = {line.split("\t")[0] for line in (ROOT / "tests" / "refused.tsv").read_text().splitlines()}
 MODELS = [m for m in sorted(CASES.glob("*/*.onnx")) if str(m.relative_to(ROOT)) not in REFUSED]
 CARRIERS = ("metadata", "attribute", "popart")
+TAGS = ("mm", "all")
 
 
 def accepted(path):
@@ -33,13 +35,13 @@ class Checker(unittest.TestCase):
             for model in MODELS:
                 if not accepted(model):
                     continue
-                for carrier in CARRIERS:
-                    with self.subTest(model=str(model.relative_to(CASES)), carrier=carrier), tempfile.TemporaryDirectory() as folder:
-                        tagged = sactag.tag(model, out=os.path.join(folder, "model.onnx"), carrier=carrier, external_data="copy", sync=False)
+                for carrier, tag in itertools.product(CARRIERS, TAGS):
+                    with self.subTest(model=str(model.relative_to(CASES)), carrier=carrier, tag=tag), tempfile.TemporaryDirectory() as folder:
+                        tagged = sactag.tag(model, out=os.path.join(folder, "model.onnx"), carrier=carrier, tag=tag, external_data="copy", sync=False)
                         onnx.checker.check_model(str(tagged), full_check=True)
                         checked += 1
         print(f"{checked} tagged models checked")
-        self.assertGreater(checked, 250)
+        self.assertGreater(checked, 500)
 
     def test_model_protos(self):
         model = onnx.load(CASES / "llama_gqa" / "model_train.onnx")

@@ -783,9 +783,9 @@ const char *bench_neighbours(struct bench *b)
     for (uint32_t i = 0; i < b->p.n_neighbours; i++) {
         const struct plan_neighbour *n = &b->p.neighbours[i];
         const struct ir_node *node = &b->m.nodes[n->node];
-        put(&o, "%.*s %s %s %.*s#%u%s\n", STR_ARG(ir_value_name(&b->m, ir_node_output(&b->m, node, 0))),
+        put(&o, "%.*s %s %s %.*s#%u%s%s\n", STR_ARG(ir_value_name(&b->m, ir_node_output(&b->m, node, 0))),
             n->policy == POLICY_SAVE ? "save" : "recompute", n->reason, STR_ARG(b->p.blocks[n->block].fqn),
-            n->call, n->shared ? " shared" : "");
+            n->call, n->shared ? " shared" : "", n->bare ? " bare" : "");
     }
     return shown(b, &o);
 }

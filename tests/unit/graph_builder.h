@@ -79,7 +79,8 @@ const char *bench_block_list(struct bench *b);
 const char *bench_forced(struct bench *b);
 /* Values by name, "block#call: in a,b out c". */
 const char *bench_regions(struct bench *b);
-/* What --tag all says of nodes that are no mms, in file order: "output policy reason block#call[ shared]". */
+/* What --tag all says of nodes that are no mms, in file order: "output policy reason block#call[ shared][
+ * bare]". */
 const char *bench_neighbours(struct bench *b);
 /* All messages of a level, one a line. */
 const char *bench_messages(struct bench *b, enum diag_level level);

@@ -151,7 +151,7 @@ Test(neighbours, random_and_topk)
           "Dropout(d,ratio,training)\n"
           "f = RandomNormalLike(e)\ng = Bernoulli(f)\nh,i = TopK(g,k)\ny = Relu(h)\nout y");
     assert_neighbours(
-        "no recompute rest whole#0\non recompute rest whole#0\na recompute rest whole#0\n"
+        "no recompute rest whole#0 bare\non recompute rest whole#0 bare\na recompute rest whole#0\n"
         "c recompute rest whole#0\nd save random whole#0\ne save random whole#0\nf save random whole#0\n"
         "g save random whole#0\nh save topk whole#0\ny save boundary whole#0\n");
 }
@@ -222,6 +222,26 @@ Test(neighbours, backward)
     whole("in x f32[2,8]\nin g f32[2,8]\nparam w f32[8,8]\na = MatMul(x,w)\nr = Relu(a)\n"
           "y_grad = Identity(g)\nr_grad = Mul(y_grad,r)\nout r\nout r_grad");
     assert_neighbours("r save boundary whole#0\n");
+}
+
+/* What an attribute would break is left out by the carriers that are attributes: a Constant, an activation
+ * that another tool fuses into the Gemm before it. */
+Test(neighbours, bare)
+{
+    struct annots a;
+    whole("in x f32[2,8]\nparam w f32[8,8]\nk = Constant() value=i64[1]{1}\ng = Gemm(x,w)\nr = Relu(g)\n"
+          "m = MatMul(r,w)\nt = Tanh(m)\nu = Unsqueeze(t,k)\nout u");
+    assert_neighbours(
+        "k recompute rest whole#0 bare\nr recompute rest whole#0 bare\nt recompute rest whole#0\n"
+        "u save boundary whole#0\n");
+    cr_assert_eq(plan_annotate(&a, &b.p, true, CARRIER_POPART, &b.d), 0);
+    cr_assert_eq(a.n, 4); /* g m t u */
+    cr_assert_eq(a.a[0].node, 1);
+    cr_assert_eq(a.a[1].node, 3);
+    cr_assert_eq(plan_annotate(&a, &b.p, true, CARRIER_ATTRIBUTE, &b.d), 0);
+    cr_assert_eq(a.n, 4 * 2);
+    cr_assert_eq(plan_annotate(&a, &b.p, true, CARRIER_METADATA, &b.d), 0);
+    cr_assert_eq(a.n, 6 * 3);
 }
 
 /* Asking twice, and writing mms only from a plan that knows its neighbours. */
