@@ -1,6 +1,6 @@
 # sactag: build, test, install. `make help` lists the targets.
 #
-#   VARIANT=release|debug|asan   CC=gcc|clang   BUILD=directory   WERROR= (warnings are no errors)   V=1 (show commands)
+#   VARIANT=release|debug|asan|tsan  CC=gcc|clang   BUILD=directory   WERROR= (warnings are no errors)   V=1 (show commands)
 
 VARIANT ?= release
 BUILD   ?= $(if $(filter release,$(VARIANT)),build,build/$(VARIANT))
@@ -29,6 +29,7 @@ DEPS_CHECK = libcriterion-dev clang libclang-rt-14-dev llvm clang-format valgrin
 CFLAGS_release = -O2 -g -D_FORTIFY_SOURCE=2 -fstack-protector-strong
 CFLAGS_debug   = -Og -g3 -DSACTAG_ARENA_MALLOC -DXXH_NO_INLINE_HINTS=1 # -Og inlines less than xxhash.h insists on
 CFLAGS_asan    = -O1 -g -DSACTAG_ARENA_MALLOC -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
+CFLAGS_tsan    = -O1 -g -fsanitize=thread
 CFLAGS  ?= $(CFLAGS_$(VARIANT))
 WERROR  ?= -Werror
 WARN     = -Wall -Wextra -Wconversion -Wshadow -Wcast-qual -Wswitch-enum -Wvla -Wformat=2 $(WERROR)
@@ -59,7 +60,7 @@ PROGRAM  = $(BUILD)/sactag
 JOBS = $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc))
 SUBMAKE = +@$(MAKE) --no-print-directory $(JOBS)
 
-.PHONY: bench bench-programs bench-counts all demo check deps deps-check unit golden golden-test parity invariants diff-test faults docs-test asan clang valgrind \
+.PHONY: bench bench-programs bench-counts all demo check deps deps-check unit golden golden-test parity invariants diff-test faults docs-test asan clang threads valgrind \
         tests corpus format format-check lint install uninstall clean help FORCE
 .DELETE_ON_ERROR:
 .SUFFIXES:
@@ -119,13 +120,16 @@ $(PROGRAM): $(CLI_OBJ) $(BUILD)/libsactag.a
 $(UNIT_BIN): $(BUILD)/tests/unit/%: $(BUILD)/tests/unit/%.o $(UNIT_OBJ) $(BUILD)/internal.a
 	$(call show,LINK)$(CC) $(CFLAGS_ALL) $(LDFLAGS) -o $@ $^ $(LIBS) -lcriterion
 
+$(BUILD)/threads: $(BUILD)/tests/threads.o $(BUILD)/libsactag.a
+	$(call show,LINK)$(CC) $(CFLAGS_ALL) $(LDFLAGS) -o $@ $^ $(LIBS) -lpthread
+
 $(BUILD)/tests/faults/faults: $(addprefix $(BUILD)/tests/faults/,faults.o snapshot.o trace.o)
 	$(call show,LINK)$(CC) $(CFLAGS_ALL) $(LDFLAGS) -o $@ $^
 
 $(BUILD)/tests/faults/alloc_shim.so: $(BUILD)/tests/faults/alloc_shim.o
 	$(call show,LINK)$(CC) $(CFLAGS_ALL) $(LDFLAGS) -shared -o $@ $^
 
--include $(LIB_OBJ:.o=.d) $(CLI_OBJ:.o=.d) $(UNIT_BIN:=.d) $(UNIT_OBJ:.o=.d) $(wildcard $(BUILD)/tests/faults/*.d)
+-include $(LIB_OBJ:.o=.d) $(CLI_OBJ:.o=.d) $(UNIT_BIN:=.d) $(UNIT_OBJ:.o=.d) $(wildcard $(BUILD)/tests/faults/*.d $(BUILD)/tests/threads.d)
 
 # ---- using
 
@@ -162,6 +166,7 @@ check: ## install what is missing, build with gcc and clang, plain and sanitised
 	$(SUBMAKE) all VARIANT=debug BUILD=$(BUILD)/debug
 	$(SUBMAKE) all tests CC=clang BUILD=$(BUILD)/clang
 	$(SUBMAKE) all tests CC=clang VARIANT=asan BUILD=$(BUILD)/clang-asan
+	$(SUBMAKE) $(BUILD)/tsan/threads VARIANT=tsan BUILD=$(BUILD)/tsan
 	@tests/run $(BUILD)
 
 tests: $(UNIT_BIN) $(BUILD)/parity $(FAULTS) ## build the test programs
@@ -209,6 +214,10 @@ asan: ## unit and golden tests under AddressSanitizer and UBSan
 
 clang: ## the same compiled by clang
 	$(SUBMAKE) unit golden-test CC=clang BUILD=$(BUILD)/clang
+
+threads: ## eight threads under ThreadSanitizer
+	$(SUBMAKE) $(BUILD)/tsan/threads VARIANT=tsan BUILD=$(BUILD)/tsan
+	@tests/threads.sh $(BUILD)/tsan/threads
 
 valgrind: all ## the command line under valgrind on a few models
 	@tests/valgrind.sh $(PROGRAM)

@@ -220,7 +220,8 @@ static void check_exit(struct verdict *v, const struct result *r, int also)
         complain(v, &v->t->sum.other, "exit code ", text);
     size_t n = error_lines(t, r);
     snprintf(text, sizeof text, "%zu", n);
-    if (n != 1)
+    /* What was cut is also malformed, here and there. */
+    if (n != 1 && !(t->cut && n >= 1 && n < 100))
         complain(v, &v->t->sum.other, "lines of errors: ", text);
 }
 
