@@ -1,6 +1,6 @@
 # sactag: build, test, install. `make help` lists the targets.
 #
-#   VARIANT=release|debug|asan|tsan  CC=gcc|clang   BUILD=directory   WERROR= (warnings are no errors)   V=1 (show commands)
+#   VARIANT=release|debug|asan|tsan|coverage  CC=gcc|clang   BUILD=directory   WERROR= (warnings are no errors)   V=1 (show commands)
 
 VARIANT ?= release
 BUILD   ?= $(if $(filter release,$(VARIANT)),build,build/$(VARIANT))
@@ -29,6 +29,7 @@ DEPS_CHECK = libcriterion-dev clang libclang-rt-14-dev llvm clang-format valgrin
 CFLAGS_release = -O2 -g -D_FORTIFY_SOURCE=2 -fstack-protector-strong
 CFLAGS_debug   = -Og -g3 -DSACTAG_ARENA_MALLOC -DXXH_NO_INLINE_HINTS=1 # -Og inlines less than xxhash.h insists on
 CFLAGS_asan    = -O1 -g -DSACTAG_ARENA_MALLOC -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
+CFLAGS_coverage = -O0 -g --coverage -DSACTAG_ARENA_MALLOC
 CFLAGS_tsan    = -O1 -g -fsanitize=thread
 CFLAGS  ?= $(CFLAGS_$(VARIANT))
 WERROR  ?= -Werror
@@ -60,7 +61,7 @@ PROGRAM  = $(BUILD)/sactag
 JOBS = $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc))
 SUBMAKE = +@$(MAKE) --no-print-directory $(JOBS)
 
-.PHONY: bench bench-programs bench-counts all demo check deps deps-check unit golden golden-test parity invariants diff-test faults docs-test asan clang threads valgrind \
+.PHONY: bench bench-programs bench-counts all demo check deps deps-check unit golden golden-test parity invariants diff-test faults docs-test asan clang threads coverage valgrind \
         tests corpus format format-check lint install uninstall clean help FORCE
 .DELETE_ON_ERROR:
 .SUFFIXES:
@@ -198,7 +199,8 @@ corpus: all ## the same over any directory of models: make corpus CORPUS=DIR
 	@tests/invariants.sh $(PROGRAM) $(CORPUS)
 
 faults: all $(FAULTS) ## every fault in memory, disk and power: what is left (make check tries one in a few)
-	@tests/faults.sh --all $(BUILD)
+	$(SUBMAKE) all VARIANT=debug BUILD=$(BUILD)/debug
+	@tests/faults.sh --all $(BUILD) $(BUILD)/debug
 
 docs-test: all ## run every command that the documents show
 	@tests/docs.sh $(PROGRAM)
@@ -218,6 +220,11 @@ clang: ## the same compiled by clang
 threads: ## eight threads under ThreadSanitizer
 	$(SUBMAKE) $(BUILD)/tsan/threads VARIANT=tsan BUILD=$(BUILD)/tsan
 	@tests/threads.sh $(BUILD)/tsan/threads
+
+coverage: ## which lines the tests run, per floor; schema/ and passes/ must reach 95 %
+	@$(MAKE) --no-print-directory deps-check
+	$(SUBMAKE) all tests VARIANT=coverage BUILD=$(BUILD)/coverage
+	@tests/coverage.sh $(BUILD)/coverage
 
 valgrind: all ## the command line under valgrind on a few models
 	@tests/valgrind.sh $(PROGRAM)

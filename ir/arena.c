@@ -1,7 +1,6 @@
 #include "ir/arena.h"
 
 #include <stdarg.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,6 +38,7 @@ void arena_adopt(struct arena *a, struct arena *from)
         end = &(*end)->next;
     *end = from->head;
     a->total += from->total;
+    a->failed |= from->failed;
     arena_init(from, from->limit);
 }
 
@@ -109,9 +109,10 @@ static void *alloc_bytes(struct arena *a, size_t size)
 void *arena_alloc(struct arena *a, size_t n, size_t size)
 {
     size_t bytes;
-    if (__builtin_mul_overflow(n, size, &bytes))
-        return NULL;
-    return alloc_bytes(a, bytes ? bytes : 1);
+    void *p = __builtin_mul_overflow(n, size, &bytes) ? NULL : alloc_bytes(a, bytes ? bytes : 1);
+    if (!p)
+        a->failed = true;
+    return p;
 }
 
 char *arena_strdup(struct arena *a, const char *s, size_t n)

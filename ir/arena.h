@@ -3,10 +3,14 @@
  * Nothing in an arena is freed alone. A build with SACTAG_ARENA_MALLOC makes each allocation a malloc of its
  * own, so that ASan and valgrind see overruns inside an arena. A limit bounds what a hostile file can make us
  * allocate: past it arena_alloc() returns NULL, as it does when memory runs out, and the caller reports
- * IR_EMEM. */
+ * IR_EMEM.
+ *
+ * `failed` stays true once that has happened: code that takes what cannot be allocated for something that is
+ * not known may go on, as long as who began the work looks at the end. */
 #ifndef SACTAG_IR_ARENA_H
 #define SACTAG_IR_ARENA_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -17,6 +21,7 @@ struct arena {
     char *cur, *end;          /* free room in the newest chunk */
     size_t total;             /* bytes asked of malloc so far */
     size_t limit;             /* total may not pass this; 0 = no limit */
+    bool failed;              /* something could not be allocated */
 };
 
 void arena_init(struct arena *a, size_t limit);

@@ -38,13 +38,17 @@ uint32_t ir_shape_intern(struct ir_model *m, uint32_t rank, const int64_t *dims)
     if (id != NAME_NONE)
         return id + 1;
     int64_t *copy = arena_alloc(&m->arena, rank, sizeof *dims);
-    if (!copy || grow(&m->shapes, &m->cap_shapes, (size_t)m->n_shapes + 1, sizeof *m->shapes) != 0)
+    if (!copy || grow(&m->shapes, &m->cap_shapes, (size_t)m->n_shapes + 1, sizeof *m->shapes) != 0) {
+        m->arena.failed = true;
         return IR_NONE;
+    }
     if (rank)
         memcpy(copy, dims, bytes);
     id = names_intern(&m->shape_index, (struct str){(const char *)copy, bytes});
-    if (id == NAME_NONE)
+    if (id == NAME_NONE) {
+        m->arena.failed = true;
         return IR_NONE;
+    }
     m->shapes[m->n_shapes++] = (struct ir_shape){rank, copy};
     return id + 1;
 }

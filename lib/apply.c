@@ -272,7 +272,7 @@ int sactag_apply(sactag_plan **out, sactag_model *m, const sactag_plan *file, bo
         e = plan_decide(&p, m, &file->file->options, diag);
     if (!e)
         e = place(p, file, rebase, diag);
-    m->ir.diag = NULL;
+    e = model_reported(m, e);
     if (e)
         sactag_plan_free(p);
     *out = e ? NULL : p;

@@ -256,6 +256,8 @@ static int check(sactag_problems **out, sactag_model *m, const struct sactag_opt
         e = nomem(d);
     if (!e)
         e = check_all(&c);
+    if (!e && p->arena.failed)
+        e = nomem(d);
     tagged_free(&t);
     if (e)
         sactag_problems_free(p);
@@ -265,9 +267,12 @@ static int check(sactag_problems **out, sactag_model *m, const struct sactag_opt
 
 int sactag_check(sactag_problems **out, sactag_model *m, const struct sactag_options *o, sactag_diag *d)
 {
-    int e = check(out, m, o, model_reports_to(m, d));
+    int e = model_reported(m, check(out, m, o, model_reports_to(m, d)));
 
-    m->ir.diag = NULL;
+    if (e && *out) {
+        sactag_problems_free(*out);
+        *out = NULL;
+    }
     return e;
 }
 

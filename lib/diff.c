@@ -211,17 +211,33 @@ static int make(struct differ *x)
 
 /* ---- the API ---- */
 
+/* Attributes that are compared are decoded into their model's arena. */
+static void forget_failures(const sactag_plan *p)
+{
+    if (p->model)
+        p->model->ir.arena.failed = false;
+}
+
+static bool has_failed(const sactag_plan *p)
+{
+    return p->model && p->model->ir.arena.failed;
+}
+
 int sactag_diff(sactag_changes **out, const sactag_plan *a, const sactag_plan *b, sactag_diag *d)
 {
     sactag_changes *c = calloc(1, sizeof *c);
     struct differ x = {.out = c, .a = a, .b = b};
     int e = IR_EMEM;
 
+    forget_failures(a);
+    forget_failures(b);
     names_init(&x.blocks.a);
     names_init(&x.blocks.b);
     if (c) {
         arena_init(&c->arena, 0);
         e = make(&x);
+        if (!e && (c->arena.failed || has_failed(a) || has_failed(b)))
+            e = IR_EMEM;
     }
     if (e) {
         sactag_changes_free(c);

@@ -13,7 +13,7 @@ int sactag_dump_ir(sactag_model *m, sactag_put put, void *ctx, sactag_diag *d)
 {
     model_reports_to(m, d);
     int e = ir_print(&m->ir, put, ctx);
-    m->ir.diag = NULL;
+    e = model_reported(m, e);
     return stopped(e);
 }
 
@@ -45,6 +45,6 @@ int sactag_dot(sactag_model *m, const sactag_plan *p, sactag_put put, void *ctx,
         e = ir_dot(&m->ir, colour, row_of, put, ctx);
     }
     free(row_of);
-    m->ir.diag = NULL;
+    e = model_reported(m, e);
     return stopped(e);
 }

@@ -9,7 +9,16 @@
 struct diag *model_reports_to(sactag_model *m, sactag_diag *d)
 {
     m->ir.diag = diag_of(d);
+    m->ir.arena.failed = false;
     return m->ir.diag;
+}
+
+int model_reported(sactag_model *m, int e)
+{
+    if (!e && m->ir.arena.failed)
+        e = diag_error(m->ir.diag, IR_EMEM, "out of memory");
+    m->ir.diag = NULL; /* the caller's may be gone before the next call */
+    return e;
 }
 
 static size_t memory_limit(uint64_t graph_bytes)
@@ -61,7 +70,7 @@ static int finish_open(sactag_model **out, sactag_model *m, const struct sactag_
     static const struct sactag_limits defaults = {0};
     int e = read_model(m, limits ? limits : &defaults, d);
 
-    m->ir.diag = NULL; /* the caller's may be gone before the next call */
+    e = model_reported(m, e);
     if (e)
         sactag_close(m);
     else

@@ -54,6 +54,10 @@ static inline struct diag *diag_of(sactag_diag *d)
  * calls this first. */
 struct diag *model_reports_to(sactag_model *m, sactag_diag *d);
 
+/* What they call at the end, with their result: IR_EMEM (reported) when memory ran out since, and somebody
+ * took for not known what could not be allocated. */
+int model_reported(sactag_model *m, int e);
+
 /* A model in a file that has been mapped; takes over the mapping, also after a failure. */
 int model_open_file(sactag_model **out, struct file_in *file, const struct sactag_limits *limits,
                     struct diag *d);

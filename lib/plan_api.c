@@ -192,9 +192,12 @@ int plan_decide(sactag_plan **out, sactag_model *m, const struct sactag_options 
 
 int sactag_decide(sactag_plan **out, sactag_model *m, const struct sactag_options *o, sactag_diag *d)
 {
-    int e = plan_decide(out, m, o, model_reports_to(m, d));
+    int e = model_reported(m, plan_decide(out, m, o, model_reports_to(m, d)));
 
-    m->ir.diag = NULL;
+    if (e && *out) {
+        sactag_plan_free(*out);
+        *out = NULL;
+    }
     return e;
 }
 

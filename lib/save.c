@@ -21,10 +21,12 @@ static int write_model(const struct save *s, struct sink *to, struct diag *d)
     return s->plan ? tag_write(s->m, s->plan, &o, to, d) : strip_write(s->m, to, d);
 }
 
-/* The model may be written only in part when its file was cut meanwhile. */
+/* The model may be written only in part when its file was cut meanwhile, or memory ran out unnoticed. */
 static int write_whole_model(const struct save *s, struct sink *to, struct diag *d)
 {
     int rc = write_model(s, to, d);
+    if (rc == 0 && (s->m->arena.failed || (s->plan && s->plan->arena.failed)))
+        rc = diag_error(d, IR_EMEM, "out of memory");
     return rc == 0 && s->file ? file_in_whole(s->file, d) : rc;
 }
 

@@ -154,7 +154,9 @@ int sactag_read_tags(sactag_plan **out, sactag_model *m, sactag_diag *d)
         p->from_tags = true;
         e = read_tags(p, diag);
     }
-    m->ir.diag = NULL;
+    if (!e && p->plan->arena.failed)
+        e = diag_error(diag, IR_EMEM, "out of memory");
+    e = model_reported(m, e);
     if (e)
         sactag_plan_free(p);
     *out = e ? NULL : p;

@@ -160,11 +160,11 @@ int sactag_decide_tagged(sactag_plan **out, sactag_model *m, const struct sactag
     *out = NULL;
     if (!e)
         e = take_tags(&t, diag);
+    e = model_reported(m, e);
     if (!e) {
         *out = t.decided;
         t.decided = NULL;
     }
     tagged_free(&t);
-    m->ir.diag = NULL;
     return e;
 }

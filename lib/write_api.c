@@ -47,8 +47,7 @@ static int begin(struct save *s, sactag_model *m, const sactag_plan *p, const st
 static int end(sactag_model *m, struct specialized *x, int e)
 {
     specialized_free(x);
-    m->ir.diag = NULL;
-    return e;
+    return model_reported(m, e);
 }
 
 /* With --specialize and functions whose calls disagree, what is written is a model with copies of them. */
@@ -61,6 +60,8 @@ static int with_copies(struct save *s, sactag_model *m, struct specialized *x)
         return diag_error(m->ir.diag, IR_EUSAGE,
                           "functions of a tagged model cannot be specialized: strip it first");
     int e = specialize(x, m, s->plan, m->ir.diag);
+    if (e == 0 && m->ir.arena.failed)
+        e = diag_error(m->ir.diag, IR_EMEM, "out of memory");
     if (e == 0)
         e = file_in_whole(&m->file, m->ir.diag);
     if (e == 0) {
@@ -151,7 +152,5 @@ int sactag_digest(sactag_model *m, char out[33], sactag_diag *d)
     struct diag *diag = model_reports_to(m, d);
 
     out[0] = '\0';
-    int e = tag_digest(&m->ir, out, diag);
-    m->ir.diag = NULL;
-    return e;
+    return model_reported(m, tag_digest(&m->ir, out, diag));
 }

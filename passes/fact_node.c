@@ -5,8 +5,10 @@ int64_t *facts_ints_new(struct facts *f, uint32_t n, uint32_t *id)
     *id = 0;
     if (n > INTS_MAX || f->n_ints + n + 1 >= UINT32_MAX)
         return NULL;
-    if (grow(&f->ints, &f->cap_ints, f->n_ints + n + 1, sizeof *f->ints) != 0)
+    if (grow(&f->ints, &f->cap_ints, f->n_ints + n + 1, sizeof *f->ints) != 0) {
+        f->no_memory = true;
         return NULL;
+    }
     f->ints[f->n_ints] = n;
     *id = (uint32_t)f->n_ints + 1;
     f->n_ints += n + 1;

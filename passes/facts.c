@@ -177,7 +177,7 @@ int facts_build(struct facts *f, const struct walk *w, const uint8_t *is_param, 
             visit(f, w->steps[i], fns[m->nodes[w->steps[i].node].op]);
         }
     }
-    bool ok = f->of && fns;
+    bool ok = f->of && fns && !f->no_memory;
     free(fns);
     return ok ? 0 : IR_EMEM;
 }

@@ -32,6 +32,7 @@ struct facts {
     struct fact *of;         /* per slot */
     int64_t *ints;
     size_t n_ints, cap_ints;
+    bool no_memory; /* something is not known for want of memory alone */
     struct diag *d;
 };
 

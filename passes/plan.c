@@ -155,6 +155,9 @@ static int decide(struct plan *p, struct ir_model *m, uint32_t root, const struc
     s.o = &p->options;
     for (size_t i = 0; !rc && i < sizeof passes / sizeof *passes; i++)
         rc = passes[i].run(&s);
+    /* What a pass takes for not known may be so for want of memory. */
+    if (!rc && (m->arena.failed || s.arena.failed || s.facts.no_memory || p->arena.failed))
+        rc = IR_EMEM;
     state_free(&s);
     return rc;
 }
@@ -163,6 +166,7 @@ static int decide(struct plan *p, struct ir_model *m, uint32_t root, const struc
 static int decide_all(struct plan *p, struct ir_model *m, const struct policy_options *o, bool all,
                       struct diag *d)
 {
+    m->arena.failed = false;
     int rc = decide(p, m, 0, o, all, d);
     for (uint32_t g = 1; !rc && g < m->n_graphs; g++) { /* further programs of one archive */
         struct plan q;

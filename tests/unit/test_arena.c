@@ -137,3 +137,23 @@ Test(arena, grow_refuses_what_overflows)
     cr_assert_eq(cap, cap_before);
     free(v);
 }
+
+Test(arena, remembers_that_it_failed)
+{
+    struct arena a, b;
+    arena_init(&a, 10000);
+    arena_init(&b, 0);
+    cr_assert_not_null(arena_alloc(&a, 10, 10));
+    cr_assert(!a.failed);
+    cr_assert_null(arena_alloc(&a, 100, 1000));
+    cr_assert(a.failed);
+    cr_assert_not_null(arena_alloc(&a, 10, 10));
+    cr_assert(a.failed);
+    arena_adopt(&b, &a);
+    cr_assert(b.failed);
+    cr_assert(!a.failed);
+    arena_free(&b);
+    cr_assert(!b.failed);
+    cr_assert_null(arena_alloc(&b, SIZE_MAX, 2));
+    cr_assert(b.failed);
+}
