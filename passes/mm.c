@@ -5,6 +5,7 @@
 #include "passes/mm.h"
 
 #include "passes/aten.h"
+#include "passes/match.h"
 
 #include <stdlib.h>
 
@@ -42,6 +43,52 @@ static enum mm_kind kind_of_op(const struct state *s, const struct ir_op *op)
     return MM_KIND_NONE;
 }
 
+/* "Op", or "domain:Op", in the scratch arena; NULL when memory is exhausted. */
+static const char *op_text(struct state *s, const struct ir_op *op)
+{
+    return op->domain.n ? arena_printf(&s->arena, "%.*s:%.*s", STR_ARG(op->domain), STR_ARG(op->type))
+                        : arena_strdup(&s->arena, op->type.s, op->type.n);
+}
+
+/* How far a name is from an op's, the right type in another domain being nearest. */
+static uint32_t op_distance(struct str name, const struct ir_op *op, const char *text)
+{
+    ptrdiff_t colon = str_rchr(name, ':');
+    struct str type = str_sub(name, (size_t)(colon + 1), name.n - (size_t)(colon + 1));
+    return str_eq(type, op->type) ? 0 : name_distance(name, str_of(text));
+}
+
+/* A further op that no node has is a mistake more often than not. */
+static int warn_missing(struct state *s, struct str name)
+{
+    const char *closest = NULL;
+    uint32_t least = (uint32_t)name.n / 2 + 1;
+    for (uint32_t i = 0; i < s->m->n_ops; i++) {
+        if (op_named(&s->m->ops[i], name))
+            return 0;
+        const char *text = op_text(s, &s->m->ops[i]);
+        if (!text)
+            return IR_EMEM;
+        uint32_t distance = op_distance(name, &s->m->ops[i], text);
+        if (distance < least) {
+            least = distance;
+            closest = text;
+        }
+    }
+    diag_warn(s->d, "no node has the operator '%.*s' that --mm-ops names%s%s%s", STR_ARG(name),
+              closest ? " (did you mean '" : "", closest ? closest : "", closest ? "'?)" : "");
+    return 0;
+}
+
+/* Of all programs at once: the operators are the model's. */
+static int find_missing(struct state *s)
+{
+    int rc = 0;
+    for (uint32_t i = 0; !rc && s->root == 0 && i < s->o->n_mm_ops; i++)
+        rc = warn_missing(s, s->o->mm_ops[i]);
+    return rc;
+}
+
 static int classify_ops(struct state *s)
 {
     s->kind_of = arena_alloc(&s->arena, s->m->n_ops ? s->m->n_ops : 1, 1);
@@ -49,7 +96,7 @@ static int classify_ops(struct state *s)
         return IR_EMEM;
     for (uint32_t i = 0; i < s->m->n_ops; i++)
         s->kind_of[i] = (uint8_t)kind_of_op(s, &s->m->ops[i]);
-    return 0;
+    return find_missing(s);
 }
 
 /* ---- the literal rule ---- */

@@ -89,6 +89,21 @@ Test(mm, extra_ops)
     assert_rows(MM_ONNX, "A 8x4 odd:1\nB 8x4 even:2\n");
 }
 
+/* A name that no node has is told, with what may have been meant: a letter, the case, the domain. */
+Test(mm, extra_ops_that_no_node_has)
+{
+    bench_add(&b,
+              "in x f32[5,8]\nparam k f32[8,4]\nA: a = my::Product(x,k)\nB: c = MyMatMul(x,k)\nout a\nout c");
+    bench_mm_ops(&b, "my:Produkt,Mymatmul,other:MyMatMul,Something");
+    assert_rows(MM_ONNX, "");
+    assert_text(bench_messages(&b, DIAG_WARNING),
+                "no node has the operator 'my:Produkt' that --mm-ops names (did you mean 'my:Product'?)\n"
+                "no node has the operator 'Mymatmul' that --mm-ops names (did you mean 'MyMatMul'?)\n"
+                "no node has the operator 'other:MyMatMul' that --mm-ops names (did you mean 'MyMatMul'?)\n"
+                "no node has the operator 'Something' that --mm-ops names\n"
+                "the whole graph is one block: one checkpoint region does not lower peak memory\n");
+}
+
 Test(mm, quantised_ops_are_named)
 {
     static const char *const ops[] = {"MatMulInteger",
