@@ -12,6 +12,7 @@
 
 enum list { ALWAYS, SEED, TITAN };
 enum part { NO_PART, PRODUCT, SOFTMAX, PASS };
+enum when { ANYWHERE, AFTER_GEMM };
 
 static const struct save_op {
     enum list list;
@@ -19,7 +20,7 @@ static const struct save_op {
 } save_ops[] = {
 #define SAVE_OP(list, domain, type, reason) {list, domain, type, reason},
 #define ATTENTION_OP(part, domain, type)
-#define BARE_OP(domain, type, after)
+#define BARE_OP(when, domain, type)
 #include "passes/neighbour_ops.def"
 #undef SAVE_OP
 #undef ATTENTION_OP
@@ -32,7 +33,7 @@ static const struct {
 } attention_ops[] = {
 #define SAVE_OP(list, domain, type, reason)
 #define ATTENTION_OP(part, domain, type) {part, domain, type},
-#define BARE_OP(domain, type, after)
+#define BARE_OP(when, domain, type)
 #include "passes/neighbour_ops.def"
 #undef SAVE_OP
 #undef ATTENTION_OP
@@ -40,11 +41,12 @@ static const struct {
 };
 
 static const struct {
-    const char *domain, *type, *after;
+    enum when when;
+    const char *domain, *type;
 } bare_ops[] = {
 #define SAVE_OP(list, domain, type, reason)
 #define ATTENTION_OP(part, domain, type)
-#define BARE_OP(domain, type, after) {domain, type, after},
+#define BARE_OP(when, domain, type) {when, domain, type},
 #include "passes/neighbour_ops.def"
 #undef SAVE_OP
 #undef ATTENTION_OP
@@ -136,17 +138,36 @@ static bool reduces_all(struct finder *f, struct step st)
            walk_attr_int(&f->s->walk, st, "noop_with_empty_axes", 0) == 0;
 }
 
+/* The op that makes an operand, and the step that it is; NULL when no node does. */
+static const struct ir_op *maker(struct finder *f, struct step *st, uint32_t operand)
+{
+    const struct walk *w = &f->s->walk;
+    *st = walk_def(w, walk_resolve(w, walk_input(w, *st, operand)));
+    return st->node == IR_NONE ? NULL : ir_node_op(f->s->m, &f->s->m->nodes[st->node]);
+}
+
+/* Is the first operand a Gemm's, or the sum of a MatMul and something? */
+static bool after_gemm(struct finder *f, struct step st)
+{
+    const struct ir_op *op = maker(f, &st, 0);
+    if (!op || !named(op, "", "Add"))
+        return op && named(op, "", "Gemm");
+    for (uint32_t i = 0; i < 2; i++) {
+        struct step term = st;
+        op = maker(f, &term, i);
+        if (op && named(op, "", "MatMul"))
+            return true;
+    }
+    return false;
+}
+
 /* Would an attribute on it be misread? */
 static bool is_bare(struct finder *f, uint32_t step)
 {
-    const struct walk *w = &f->s->walk;
     const struct ir_op *op = step_op(f->s, step);
-    uint32_t maker = walk_def(w, walk_resolve(w, walk_input(w, w->steps[step], 0))).node;
-    const struct ir_op *before = maker == IR_NONE ? NULL : ir_node_op(f->s->m, &f->s->m->nodes[maker]);
     for (size_t i = 0; i < sizeof bare_ops / sizeof *bare_ops; i++)
-        if (named(op, bare_ops[i].domain, bare_ops[i].type) &&
-            (!*bare_ops[i].after || (before && named(before, "", bare_ops[i].after))))
-            return true;
+        if (named(op, bare_ops[i].domain, bare_ops[i].type))
+            return bare_ops[i].when == ANYWHERE || after_gemm(f, f->s->walk.steps[step]);
     return false;
 }
 

@@ -229,19 +229,20 @@ Test(neighbours, backward)
 Test(neighbours, bare)
 {
     struct annots a;
-    whole("in x f32[2,8]\nparam w f32[8,8]\nk = Constant() value=i64[1]{1}\ng = Gemm(x,w)\nr = Relu(g)\n"
-          "m = MatMul(r,w)\nt = Tanh(m)\nu = Unsqueeze(t,k)\nout u");
+    whole(
+        "in x f32[2,8]\nparam w f32[8,8]\nparam c f32[8]\nk = Constant() value=i64[1]{1}\ng = Gemm(x,w)\nr = Relu(g)\n"
+        "m = MatMul(r,w)\ns = Add(c,m)\nt = Tanh(s)\nv = Add(t,r)\nz = Relu(v)\nu = Unsqueeze(z,k)\nout u");
     assert_neighbours(
-        "k recompute rest whole#0 bare\nr recompute rest whole#0 bare\nt recompute rest whole#0\n"
-        "u save boundary whole#0\n");
+        "k recompute rest whole#0 bare\nr recompute rest whole#0 bare\ns recompute rest whole#0\n"
+        "t recompute rest whole#0 bare\nv recompute rest whole#0\nz recompute rest whole#0\nu save boundary whole#0\n");
     cr_assert_eq(plan_annotate(&a, &b.p, true, CARRIER_POPART, &b.d), 0);
-    cr_assert_eq(a.n, 4); /* g m t u */
+    cr_assert_eq(a.n, 6); /* g m s v z u */
     cr_assert_eq(a.a[0].node, 1);
     cr_assert_eq(a.a[1].node, 3);
     cr_assert_eq(plan_annotate(&a, &b.p, true, CARRIER_ATTRIBUTE, &b.d), 0);
-    cr_assert_eq(a.n, 4 * 2);
+    cr_assert_eq(a.n, 6 * 2);
     cr_assert_eq(plan_annotate(&a, &b.p, true, CARRIER_METADATA, &b.d), 0);
-    cr_assert_eq(a.n, 6 * 3);
+    cr_assert_eq(a.n, 9 * 3);
 }
 
 /* Asking twice, and writing mms only from a plan that knows its neighbours. */
