@@ -75,8 +75,8 @@ Test(neighbours, constants)
         "in x f32[2,8]\nparam layers.0.q.weight f32[8,8]\nparam layers.1.q.weight f32[8,8]\nparam k f32[8]\n"
         "t1 = Transpose(layers.1.q.weight)\nt0 = Transpose(layers.0.q.weight)\nkk = Neg(k)\nk2 = Abs(kk)\n"
         "/layers.0/q/MatMul: a = MatMul(x,t0)\n/layers.0/Add: c = Add(a,k2)\n"
-        "/layers.1/q/MatMul: d = MatMul(c,t1)\n/layers.1/Add: e = Add(d,k2)\n/layers.1/Relu: y = "
-        "Relu(e)\nout y");
+        "/layers.1/q/MatMul: d = MatMul(c,t1)\n/layers.1/Add: e = Add(d,k2)\n/layers.1/Neg: y = "
+        "Neg(e)\nout y");
     bench_blocks(&b, "layers.*");
     assert_neighbours(
         "t1 recompute rest layers.1#0\nt0 recompute rest layers.0#0\nc save boundary layers.0#0\n"
