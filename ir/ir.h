@@ -172,11 +172,11 @@ struct ir_entry {
     struct ir_span span; /* the entry with its tag and length */
 };
 
-/* Exporter metadata of the first node in the file with a list of scopes: the lists as they stand there. Of
- * `classes` only what is before the last element is this node's. */
+/* What exporter metadata say of the first node in the file with a list of scopes. */
 struct ir_scope_list {
-    struct str scopes, classes; /* empty: has none */
-    uint32_t node;              /* IR_NONE: nothing is known of the list */
+    struct str module; /* the last element but one; NULL text: the list has none */
+    struct str cls;    /* of its list of classes; empty: it has none */
+    uint32_t node;     /* IR_NONE: nothing is known of the list */
 };
 
 struct ir_opset {

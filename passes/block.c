@@ -86,7 +86,7 @@ static int number_key(struct blocker *b, const char *what, uint32_t n, uint32_t 
 bool block_step_fixed(struct state *s, uint32_t step)
 {
     struct use u = walk_output(&s->walk, s->walk.steps[step], 0);
-    return u.value == IR_NONE || facts_get(&s->facts, u).fixed;
+    return u.value == IR_NONE || facts_fixed(&s->facts, u);
 }
 
 /* Does this step belong to the scope of a block, by its name? */

@@ -34,7 +34,7 @@ static uint64_t call_mark(const struct state *s, uint32_t step)
     return module << 32 | s->m->nodes[s->walk.steps[step].node].op;
 }
 
-/* What splitting one run works with; all as long as the walk, or as the list of scopes. */
+/* What splitting one run works with: as long as the longest run, or as the list of scopes. */
 struct splitter {
     struct blocker *b;
     uint64_t *seq;
@@ -145,16 +145,25 @@ static int split_run(struct splitter *k, uint32_t run)
     return rc;
 }
 
+/* Nothing has told the calls of this run apart. */
+static bool may_repeat(const struct run *r)
+{
+    return r->block != IR_NONE && r->key == 0;
+}
+
 int split_repeats(struct blocker *b)
 {
     struct state *s = b->s;
-    size_t n = (size_t)s->walk.n_steps + 1;
-    uint32_t runs = b->n_runs;
+    uint32_t runs = b->n_runs, longest = 0;
+    for (uint32_t i = 0; i < runs; i++)
+        if (may_repeat(&b->runs[i]) && b->runs[i].last - b->runs[i].first >= longest)
+            longest = b->runs[i].last - b->runs[i].first + 1;
+    size_t n = (size_t)longest + 1;
     struct splitter k = {.b = b,
                          .seq = malloc(n * sizeof *k.seq),
                          .steps = malloc(n * sizeof *k.steps),
                          .fail = malloc(n * sizeof *k.fail),
-                         .is_mm = calloc(n, sizeof *k.is_mm),
+                         .is_mm = calloc((size_t)s->walk.n_steps + 1, sizeof *k.is_mm),
                          .low = malloc(s->n_scopes * sizeof *k.low),
                          .high = calloc(s->n_scopes, sizeof *k.high)};
     int rc = k.seq && k.steps && k.fail && k.is_mm && k.low && k.high ? 0 : IR_EMEM;
@@ -163,7 +172,7 @@ int split_repeats(struct blocker *b)
     for (uint32_t i = 0; !rc && i < s->n_mms; i++)
         k.is_mm[s->mms[i].step] = true;
     for (uint32_t i = 0; !rc && i < runs; i++)
-        if (b->runs[i].block != IR_NONE && b->runs[i].key == 0)
+        if (may_repeat(&b->runs[i]))
             rc = split_run(&k, i);
     free(k.seq);
     free(k.steps);

@@ -28,7 +28,7 @@ static bool runs_to_the_end(struct state *s, uint32_t frame)
     const struct frame *f = &w->frames[frame];
     const struct ir_graph *g = &s->m->graphs[f->graph];
     struct use start = walk_input(w, (struct step){f->node, f->parent}, 1);
-    if (g->n_outputs == 0 || (start.value != IR_NONE && !facts_get(&s->facts, start).fixed))
+    if (g->n_outputs == 0 || (start.value != IR_NONE && !facts_fixed(&s->facts, start)))
         return false;
     struct use u = walk_resolve(w, (struct use){frame, g->outputs[0]});
     for (struct step def = walk_def(w, u);
@@ -38,7 +38,7 @@ static bool runs_to_the_end(struct state *s, uint32_t frame)
     if (u.value == IR_NONE)
         return false;
     const struct ir_value *v = &s->m->values[u.value];
-    return (u.frame == frame && v->kind == IR_VALUE_INPUT && v->def == 1) || facts_get(&s->facts, u).fixed;
+    return (u.frame == frame && v->kind == IR_VALUE_INPUT && v->def == 1) || facts_fixed(&s->facts, u);
 }
 
 /* Does the node that runs the body of `frame` belong to the call of this mm? Then the call is around it. */

@@ -51,6 +51,28 @@ struct fact facts_get(const struct facts *f, struct use u)
     return x->done ? *x : leaf(f, u);
 }
 
+bool facts_fixed(const struct facts *f, struct use u)
+{
+    if (!f->fixed)
+        return facts_get(f, u).fixed;
+    return u.value != IR_NONE && (f->fixed[u.value / 8] >> u.value % 8 & 1);
+}
+
+int facts_seal(struct facts *f)
+{
+    uint32_t n = f->w->n_slots;
+    uint8_t *fixed = calloc((size_t)n / 8 + 1, 1);
+    if (!fixed)
+        return IR_EMEM;
+    for (uint32_t i = 0; i < n; i++)
+        if (facts_get(f, (struct use){FRAME_MAIN, i}).fixed)
+            fixed[i / 8] |= (uint8_t)(1U << i % 8);
+    free(f->of);
+    f->of = NULL;
+    f->fixed = fixed;
+    return 0;
+}
+
 /* Small integers in an initializer, read when a node first asks for them. */
 static void load_ints(struct facts *f, struct use u)
 {
@@ -185,6 +207,7 @@ int facts_build(struct facts *f, const struct walk *w, const uint8_t *is_param, 
 void facts_free(struct facts *f)
 {
     free(f->of);
+    free(f->fixed);
     free(f->ints);
     *f = (struct facts){0};
 }

@@ -29,7 +29,8 @@ struct fact {
 struct facts {
     const struct walk *w;
     const uint8_t *is_param; /* per value: a parameter, or a graph input that is one by its name */
-    struct fact *of;         /* per slot */
+    struct fact *of;         /* per slot; NULL when sealed */
+    uint8_t *fixed;          /* sealed: a bit per slot */
     int64_t *ints;
     size_t n_ints, cap_ints;
     bool no_memory; /* something is not known for want of memory alone */
@@ -41,6 +42,12 @@ void facts_free(struct facts *f);
 
 /* The fact of a use (resolved here). The unknown fact for a use of nothing. */
 struct fact facts_get(const struct facts *f, struct use u);
+
+/* Is it the same every time the program runs? */
+bool facts_fixed(const struct facts *f, struct use u);
+
+/* Keeps of a flat walk only what facts_fixed() tells: facts_get() is not asked any more. 0 or IR_EMEM. */
+int facts_seal(struct facts *f);
 
 /* Would PyTorch have found it contiguous? */
 bool fact_contiguous(const struct facts *f, struct fact x);

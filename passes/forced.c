@@ -436,5 +436,8 @@ int pass_forced(struct state *s)
         rc = clean_names(s, &names);
     if (!rc)
         rc = forced_sets(s, names);
-    return rc ? rc : also_forces(s, names);
+    if (!rc)
+        rc = also_forces(s, names);
+    scopes_free(s); /* no pass below asks for them, and a large graph has many */
+    return rc;
 }

@@ -263,6 +263,8 @@ int pass_mm(struct state *s)
         rc = find_folded(s);
     if (!rc)
         warn_unknown(s);
+    if (!rc && s->walk.flat && !s->all) /* shapes were asked for the last time: much, in a large graph */
+        rc = facts_seal(&s->facts);
     if (!rc && s->m->format == IR_PT2 && s->root == 0) /* of all programs at once */
         aten_warn(s->m, s->d);
     return rc;

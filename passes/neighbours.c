@@ -191,7 +191,7 @@ static bool step_fixed(struct finder *f, uint32_t step)
     for (uint32_t i = 0; i < n->n_out; i++) {
         struct use u = walk_output(w, w->steps[step], i);
         if (u.value != IR_NONE)
-            return facts_get(&f->s->facts, u).fixed;
+            return facts_fixed(&f->s->facts, u);
     }
     return false;
 }

@@ -19,20 +19,20 @@ enum scope_kind {
 
 /* One distinct scope; the steps of a module share it. */
 struct scope {
-    struct str raw; /* as the file has it */
-    enum scope_kind kind;
+    struct str raw;    /* as the file has it */
     struct str *atoms; /* NAME: the modules called, outermost first, wrappers left out. STACK: the keys */
     uint32_t *ends;    /* NAME: where each atom ends in raw */
+    struct str *fqns;  /* STACK: FQN of each key */
     uint32_t n_atoms;
-    struct str *fqns; /* STACK: FQN of each key */
-    struct str fqn;   /* the module; empty = the model itself. NAME: resolved against the known modules */
-    uint32_t module;  /* its id; IR_NONE: look it up */
-    struct str cls;   /* META, STACK: the module's class, "torch.nn.modules.linear.Linear" */
-    bool certain;     /* fqn is the full FQN for sure */
-    bool ambiguous;   /* NAME: several known modules fit; fqn is the first, passes/block.c settles it */
-    bool stem;        /* NAME: fqn stands without the last atom's _k */
-    uint32_t block;   /* passes/block.c: block candidate, or IR_NONE */
-    uint32_t depth;   /* ... and which atom is the block's own */
+    struct str fqn;  /* the module; empty = the model itself. NAME: resolved against the known modules */
+    uint32_t module; /* its id; IR_NONE: look it up */
+    struct str cls;  /* META, STACK: the module's class, "torch.nn.modules.linear.Linear" */
+    enum scope_kind kind;
+    bool certain;   /* fqn is the full FQN for sure */
+    bool ambiguous; /* NAME: several known modules fit; fqn is the first, passes/block.c settles it */
+    bool stem;      /* NAME: fqn stands without the last atom's _k */
+    uint32_t block; /* passes/block.c: block candidate, or IR_NONE */
+    uint32_t depth; /* ... and which atom is the block's own */
 };
 
 enum mm_kind {
@@ -155,6 +155,9 @@ int pass_neighbours(struct state *s); /* the policies of nodes that are no mms *
 /* Names lie as far apart in memory as their nodes do in the file: who looks at one after the other fetches
  * those to come into the cache. */
 #define NAMES_AHEAD 16
+
+/* Frees what pass_scope has made but for the scopes' numbers. */
+void scopes_free(struct state *s);
 
 /* Step i of the execution order. */
 static inline uint32_t state_step(const struct state *s, uint32_t i)

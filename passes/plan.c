@@ -103,8 +103,7 @@ static void state_free(struct state *s)
     walk_free(&s->walk);
     facts_free(&s->facts);
     modules_free(&s->modules);
-    names_free(&s->scope_index);
-    free(s->scopes);
+    scopes_free(s);
     free(s->mms);
     free(s->named);
     arena_free(&s->arena);

@@ -63,7 +63,7 @@ static int collect(struct state *s, struct crossings *c, const uint32_t *region_
             if (u.value == IR_NONE || s->is_param[u.value])
                 continue;
             uint32_t from = of_slot[walk_slot(w, u)];
-            if (from == region_of[i] || facts_get(&s->facts, u).fixed)
+            if (from == region_of[i] || facts_fixed(&s->facts, u))
                 continue;
             mark_leaves(s, u);
             rc = add(c, from, u.value, true);

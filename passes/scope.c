@@ -6,6 +6,8 @@
 #include "passes/fqn.h"
 #include "passes/linear.h"
 
+#include "ir/pylist.h"
+
 #include <stdlib.h>
 
 #define SCOPE_ATOMS_MAX 64
@@ -134,63 +136,24 @@ static int scope_from_output(struct state *s, uint32_t node, uint32_t *out)
 
 /* ---- metadata ---- */
 
-/* One element of a Python list of strings as repr() writes it; p stands at its quote. Text without escapes
- * only: a module's name has none. Returns false at anything else. */
-static bool list_item(struct str text, size_t *p, struct str *item)
-{
-    if (*p >= text.n || (text.s[*p] != '\'' && text.s[*p] != '"'))
-        return false;
-    struct str rest = str_sub(text, *p + 1, text.n - *p - 1);
-    ptrdiff_t end = str_chr(rest, text.s[*p]);
-    if (end < 0)
-        return false;
-    *item = str_sub(rest, 0, (size_t)end);
-    *p += (size_t)end + 2;
-    return str_chr(*item, '\\') < 0;
-}
-
-/* The second-to-last element of a Python list of strings: the module, before the operator. False if the text
- * is no such list or has fewer than two elements. */
-static bool list_module(struct str text, struct str *item)
-{
-    struct str last = {0}, before = {0};
-    size_t p = 1, n = 0;
-    if (text.n < 2 || text.s[0] != '[')
-        return false;
-    while (p < text.n && text.s[p] != ']') {
-        before = last;
-        if (!list_item(text, &p, &last))
-            return false;
-        n++;
-        if (p + 1 < text.n && text.s[p] == ',' && text.s[p + 1] == ' ')
-            p += 2;
-        else if (p >= text.n || text.s[p] != ']')
-            return false;
-    }
-    *item = before;
-    return p + 1 == text.n && n >= 2;
-}
-
 /* Class of a node's module; empty where the file does not tell. */
 static int read_class(struct state *s, uint32_t node, const struct ir_scope_list *list, struct str *cls)
 {
-    struct str classes = {0};
-    int rc =
-        list->node == node ? 1 : s->m->source->meta(s->m, node, "pkg.torch.onnx.class_hierarchy", &classes);
+    struct str classes;
+    *cls = list->cls;
     if (list->node == node)
-        classes = list->classes;
-    if (rc < 0)
-        return rc;
-    if (!list_module(classes, cls))
+        return 0;
+    int rc = s->m->source->meta(s->m, node, "pkg.torch.onnx.class_hierarchy", &classes);
+    if (rc <= 0 || !pylist_before_last(classes, cls))
         *cls = (struct str){0};
-    return 0;
+    return rc < 0 ? rc : 0;
 }
 
 /* The scope that a node's name_scopes metadata give, as the list of that number has them. */
 static int scope_of_list(struct state *s, uint32_t node, const struct ir_scope_list *list, uint32_t *out)
 {
-    struct str fqn;
-    if (!list_module(list->scopes, &fqn) || fqn_too_deep(fqn)) {
+    struct str fqn = list->module;
+    if (!fqn.s || fqn_too_deep(fqn)) {
         diag_debug(s->d, "pkg.torch.onnx.name_scopes of node %u is no list of names: not used", node);
         return 0;
     }
@@ -212,8 +175,13 @@ static int scope_of_list(struct state *s, uint32_t node, const struct ir_scope_l
 static int read_list(struct state *s, uint32_t node, uint32_t *out)
 {
     struct ir_scope_list list = {.node = IR_NONE};
-    int rc = s->m->source->meta(s->m, node, "pkg.torch.onnx.name_scopes", &list.scopes);
-    return rc <= 0 ? rc : scope_of_list(s, node, &list, out);
+    struct str scopes;
+    int rc = s->m->source->meta(s->m, node, "pkg.torch.onnx.name_scopes", &scopes);
+    if (rc <= 0)
+        return rc;
+    if (!pylist_before_last(scopes, &list.module))
+        list.module = (struct str){0};
+    return scope_of_list(s, node, &list, out);
 }
 
 /* Scopes of the lists that the reader has numbered; UNREAD. */
@@ -317,14 +285,12 @@ static int scopes_of_calls(struct state *s, uint32_t *of_list, uint32_t *of_fram
     return 0;
 }
 
-/* Fetches the list that a step to come may be the first to need. */
-static void prefetch_list(const struct state *s, uint32_t step, const uint32_t *of_list)
+void scopes_free(struct state *s)
 {
-    const struct ir_model *m = s->m;
-    uint32_t list =
-        m->scope_lists && step < s->walk.n_steps ? m->scope_lists[s->walk.steps[step].node] : IR_NONE;
-    if (list < m->n_lists && of_list[list] == UNREAD)
-        str_prefetch(m->lists[list].scopes);
+    names_free(&s->scope_index);
+    free(s->scopes);
+    s->scopes = NULL;
+    s->n_scopes = 0;
 }
 
 int pass_scope(struct state *s)
@@ -339,7 +305,6 @@ int pass_scope(struct state *s)
         memset(of_list, 0xff, (size_t)(s->m->n_scope_lists + 1) * sizeof *of_list);
     int rc = s->scope_of && of_frame && of_list ? scopes_of_calls(s, of_list, of_frame) : IR_EMEM;
     for (uint32_t i = 0; !rc && i < s->walk.n_steps; i++) {
-        prefetch_list(s, i + NAMES_AHEAD, of_list);
         rc = scope_of_node(s, s->walk.steps[i].node, of_list, &s->scope_of[i]);
         if (!rc && s->scope_of[i] == 0)
             s->scope_of[i] = of_frame[s->walk.steps[i].frame];

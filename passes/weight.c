@@ -63,7 +63,7 @@ static uint8_t use_kind(const struct state *s, uint8_t row, struct step st, uint
 {
     if (op_uses[row].input != ANY && op_uses[row].input != input)
         return 0;
-    if (op_uses[row].used == USED_AS_TABLE && facts_get(&s->facts, walk_output(&s->walk, st, 0)).fixed)
+    if (op_uses[row].used == USED_AS_TABLE && facts_fixed(&s->facts, walk_output(&s->walk, st, 0)))
         return 0; /* parameters only: a weight is computed */
     if (op_uses[row].used != BY_TRANSB)
         return op_uses[row].used;
@@ -180,7 +180,7 @@ struct str reparam_owner(struct state *s, const struct mm *mm)
         if (def.node == IR_NONE)
             continue;
         const struct ir_node *node = &s->m->nodes[def.node];
-        if (!facts_get(&s->facts, u).fixed) /* an activation has a say: no reparametrisation */
+        if (!facts_fixed(&s->facts, u)) /* an activation has a say: no reparametrisation */
             return (struct str){0};
         for (uint32_t i = 0; i < node->n_in && n < REPARAM_MAX; i++)
             todo[n++] = walk_input(w, def, i);

@@ -268,6 +268,8 @@ static int define_param(struct onnx_reader *r, uint32_t *value, bool *graph_inpu
     int rc = intern_text(r, &name, text);
     if (rc)
         return rc;
+    if ((rc = onnx_keep_text(r, &r->m->names.text[name])) != 0)
+        return rc;
     struct ir_value v = {.name = name, .def = r->m->n_params, .kind = IR_VALUE_PARAM};
     *value = text.n ? local(r, name) : IR_NONE;
     *graph_input = *value != IR_NONE && r->m->values[*value].kind == IR_VALUE_INPUT;

@@ -2,22 +2,12 @@
  * scopes there are fewer than nodes, and of lists of classes very few. */
 #include "schema/onnx_reader.h"
 
-/* A Python list of strings up to the quote before its last element; empty when that is not plain: "['', 'a',
- * '" of "['', 'a', 'mul_3']". */
-static struct str list_head(struct str list)
-{
-    const struct str none = {0};
-    if (list.n < 4 || list.s[list.n - 1] != ']' || list.s[list.n - 2] != '\'')
-        return none;
-    ptrdiff_t quote = str_rchr(str_sub(list, 0, list.n - 2), '\'');
-    size_t n = quote < 0 ? 0 : (size_t)quote + 1;
-    return n && str_chr(str_sub(list, n, list.n - n), '\\') < 0 ? str_sub(list, 0, n) : none;
-}
+#include "ir/pylist.h"
 
 /* Numbers of equal heads are equal. 0: no number. */
 static int list_number(struct onnx_reader *r, uint32_t *number, struct str list)
 {
-    struct str head = list_head(list);
+    struct str head = pylist_head(list);
     *number = 0;
     if (head.n && !str_eq(head, r->last_list)) {
         uint32_t id = names_intern(&r->list_index, head);
@@ -58,31 +48,34 @@ int onnx_note_metadata(struct onnx_reader *r, struct str entry)
     if (!plain && onnx_entry_walk(&key, &value, entry, &bad) != 0)
         return note_number(r, 0);
     if (str_eq(key, STR_LIT(ONNX_CLASS_KEY)))
-        r->classes = value;
+        r->node_classes = value;
     if (!str_eq(key, STR_LIT(ONNX_SCOPE_KEY)))
         return 0;
     uint32_t number = 0;
     bool broken = has_number(r) && r->m->scope_lists[r->node] == 0;
     int rc = broken ? 0 : list_number(r, &number, value);
-    r->scopes = value;
+    r->node_scopes = value;
     return rc ? rc : note_number(r, number);
 }
 
-/* The first list with what this one has before its last element. */
-static int known_classes(struct onnx_reader *r, struct str *list)
+/* The class of a node's module: of lists that begin alike, the text of the first. */
+static int known_class(struct onnx_reader *r, struct str list, struct str *cls)
 {
-    struct str head = list_head(*list);
-    if (head.n == 0)
+    struct str head = pylist_head(list);
+    if (head.n == 0) {
+        if (!pylist_before_last(list, cls))
+            *cls = (struct str){0};
         return 0;
+    }
     uint32_t before = r->class_index.n, id = names_intern(&r->class_index, head);
     if (id == NAME_NONE)
         return onnx_no_memory(r);
-    int rc = onnx_room(r, &r->class_lists, &r->cap_class_lists, (size_t)id + 1, sizeof *r->class_lists);
+    int rc = onnx_room(r, &r->classes, &r->cap_classes, (size_t)id + 1, sizeof *r->classes);
     if (rc)
         return rc;
-    if (id == before)
-        r->class_lists[id] = *list;
-    *list = r->class_lists[id];
+    if (id == before && !pylist_before_last(list, &r->classes[id]))
+        r->classes[id] = (struct str){0};
+    *cls = r->classes[id];
     return 0;
 }
 
@@ -90,15 +83,20 @@ int onnx_note_list(struct onnx_reader *r)
 {
     struct ir_model *m = r->m;
     uint32_t number = has_number(r) ? m->scope_lists[r->node] : 0;
-    if (number == 0 || number == IR_NONE || (number < r->n_kept && m->lists[number].scopes.n))
+    if (number == 0 || number == IR_NONE || (number < r->n_kept && m->lists[number].node != IR_NONE))
         return 0;
+    struct ir_scope_list list = {.node = r->node};
     int rc = onnx_room(r, &m->lists, &r->cap_kept, (size_t)number + 1, sizeof *m->lists);
     if (rc == 0)
-        rc = known_classes(r, &r->classes);
+        rc = known_class(r, r->node_classes, &list.cls);
+    if (!pylist_before_last(r->node_scopes, &list.module))
+        list.module = (struct str){0};
+    else if (rc == 0)
+        rc = onnx_keep_text(r, &list.module);
     if (rc)
         return rc;
     while (r->n_kept <= number)
         m->lists[r->n_kept++] = (struct ir_scope_list){.node = IR_NONE};
-    m->lists[number] = (struct ir_scope_list){r->scopes, r->classes, r->node};
+    m->lists[number] = list;
     return 0;
 }

@@ -302,7 +302,7 @@ static int new_node(struct onnx_reader *r, struct str body, uint32_t seg)
                                          .body = IR_NONE};
     r->n_ins = r->n_outs = 0;
     r->last_body = r->node_seg = IR_NONE;
-    r->classes = (struct str){0};
+    r->node_classes = (struct str){0};
     return 0;
 }
 

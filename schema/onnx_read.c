@@ -219,7 +219,7 @@ static void free_scratch(struct onnx_reader *r)
     names_free(&r->type_index);
     names_free(&r->list_index);
     names_free(&r->class_index);
-    drop(r, r->class_lists, r->cap_class_lists, sizeof *r->class_lists);
+    drop(r, r->classes, r->cap_classes, sizeof *r->classes);
     drop(r, r->types, r->cap_types, sizeof *r->types);
     onnx_uncharge(r, names_seal(&r->m->names));
     drop(r, r->graphs, r->cap_tmp_graphs, sizeof *r->graphs);

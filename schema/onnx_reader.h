@@ -86,9 +86,9 @@ struct onnx_reader {
     size_t cap_lists;
     uint32_t n_kept; /* of m->lists */
     size_t cap_kept;
-    struct names class_index; /* class_hierarchy up to the last element → the first such list */
-    struct str *class_lists;
-    size_t cap_class_lists;
+    struct names class_index; /* class_hierarchy up to the last element → index into classes */
+    struct str *classes;      /* the module's */
+    size_t cap_classes;
 
     struct names type_index; /* bytes of a TypeProto → index into types */
     struct onnx_type {
@@ -115,7 +115,9 @@ struct onnx_reader {
     uint32_t n_ins, n_outs;
     size_t cap_ins, cap_outs;
     uint32_t last_body, node_seg;
-    struct str scopes, classes; /* its metadata of these keys */
+    struct str node_scopes, node_classes; /* its metadata */
+
+    char *text, *text_end; /* room for texts that are kept */
 
     struct onnx_undo *undo;
     uint32_t n_undo;
@@ -145,6 +147,12 @@ int onnx_malformed(struct onnx_reader *r, int wire_error);
 int onnx_no_memory(struct onnx_reader *r);
 int onnx_fail(struct onnx_reader *r, const uint8_t *at, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
+
+/* Copies a text to where others of its kind lie. Passes go through such texts again and again: spread over
+ * the whole file, each look would wait for memory, and for where its page is. The copy lives as long as the
+ * model.
+ */
+int onnx_keep_text(struct onnx_reader *r, struct str *text);
 
 /* ---- onnx_graph.c */
 

@@ -96,3 +96,22 @@ int onnx_room_more(struct onnx_reader *r, void *array_ptr, size_t *cap, size_t n
     int rc = charge(r, (*cap - before) * elem_size);
     return rc ? rc : charge_names(r);
 }
+
+/* Texts that are longer than a part of a chunk stay where they are: they are few. */
+#define TEXT_CHUNK ((size_t)16 << 10)
+#define TEXT_MOST  (TEXT_CHUNK / 16)
+int onnx_keep_text(struct onnx_reader *r, struct str *text)
+{
+    if (text->n == 0 || text->n > TEXT_MOST)
+        return 0;
+    if (text->n > (size_t)(r->text_end - r->text)) {
+        r->text = arena_alloc(&r->m->arena, TEXT_CHUNK, 1);
+        if (!r->text)
+            return onnx_no_memory(r);
+        r->text_end = r->text + TEXT_CHUNK;
+    }
+    memcpy(r->text, text->s, text->n);
+    text->s = r->text;
+    r->text += text->n;
+    return 0;
+}

@@ -473,10 +473,10 @@ Test(onnx_source, lists_are_kept_once)
     cr_assert_eq(of[1], of[0]);
     cr_assert(of[0] < r.m.n_lists && of[2] < r.m.n_lists && of[3] < r.m.n_lists);
     cr_assert(a->node == 0 && b->node == 2 && c->node == 3);
-    cr_assert(str_is(a->scopes, nodes[0].scopes) && str_is(b->scopes, nodes[2].scopes));
-    cr_assert(str_is(a->classes, nodes[0].classes));
-    cr_assert_eq(b->classes.s, a->classes.s);
-    cr_assert_eq(c->classes.n, 0);
+    cr_assert(str_is(a->module, "a") && str_is(b->module, "b") && str_is(c->module, "c"));
+    cr_assert(str_is(a->cls, "Linear") && str_is(b->cls, "Linear"));
+    cr_assert_eq(b->cls.s, a->cls.s);
+    cr_assert_eq(c->cls.n, 0);
     reading_free(&r);
 }
 

@@ -1,0 +1,54 @@
+/* Lists of strings as Python writes them. */
+#include "ir/pylist.h"
+
+#include <criterion/criterion.h>
+
+Test(pylist, the_last_element_but_one)
+{
+    static const struct {
+        const char *list, *item; /* NULL: none */
+    } cases[] = {
+        {"['', 'a', 'mul_3']", "a"},
+        {"['', 'x']", ""},
+        {"['a.b', \"it's\", 'mul']", "it's"},
+        {"[\"a\", 'b']", "a"},
+        {"['a', 'b',]", NULL},
+        {"['a']", NULL},
+        {"[]", NULL},
+        {"", NULL},
+        {"[", NULL},
+        {"['a', 'b'", NULL},
+        {"['a', 'b'] ", NULL},
+        {"['a' 'b']", NULL},
+        {"['a', 'b", NULL},
+        {"['a\\'', 'b']", NULL},
+        {"['a', 'b\\n']", NULL},
+        {"('a', 'b')", NULL},
+        {"[1, 2]", NULL},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct str item;
+        bool found = pylist_before_last(str_of(cases[i].list), &item);
+        cr_expect_eq(found, cases[i].item != NULL, "%s", cases[i].list);
+        if (found && cases[i].item)
+            cr_expect(str_is(item, cases[i].item), "%s: '%.*s'", cases[i].list, STR_ARG(item));
+    }
+}
+
+Test(pylist, what_is_before_the_last_element)
+{
+    static const struct {
+        const char *list, *head;
+    } cases[] = {
+        {"['', 'a', 'mul_3']", "['', 'a', '"},
+        {"['mul']", "['"},
+        {"['a', '']", "['a', '"},
+        {"['a', \"b\"]", ""},
+        {"['a', 'b\\n']", ""},
+        {"['a'", ""},
+        {"']", ""},
+        {"", ""},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        cr_expect(str_is(pylist_head(str_of(cases[i].list)), cases[i].head), "%s", cases[i].list);
+}
