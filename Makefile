@@ -31,6 +31,7 @@ CFLAGS_debug   = -Og -g3 -DSACTAG_ARENA_MALLOC -DXXH_NO_INLINE_HINTS=1 # -Og inl
 CFLAGS_asan    = -O1 -g -DSACTAG_ARENA_MALLOC -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
 CFLAGS_coverage = -O0 -g --coverage -DSACTAG_ARENA_MALLOC
 CFLAGS_tsan    = -O1 -g -fsanitize=thread
+CFLAGS_fuzz    = $(CFLAGS_asan) $(if $(findstring afl,$(CC)),,-fsanitize=fuzzer-no-link)
 CFLAGS  ?= $(CFLAGS_$(VARIANT))
 WERROR  ?= -Werror
 WARN     = -Wall -Wextra -Wconversion -Wshadow -Wcast-qual -Wswitch-enum -Wvla -Wformat=2 $(WERROR)
@@ -47,7 +48,7 @@ LIB_SRC  := $(sort $(wildcard ir/*.c schema/*.c passes/*.c lib/*.c))
 CLI_SRC  := $(sort $(wildcard cli/*.c))
 UNIT_SRC := $(sort $(wildcard tests/unit/test_*.c))
 MODELS   := tests/cases tests/pt2 tests/golden examples
-C_FILES  := $(sort $(wildcard $(foreach d,bench cli examples include ir lib passes schema tests tests/unit tests/faults,$d/*.[ch])))
+C_FILES  := $(sort $(wildcard $(foreach d,bench cli examples include ir lib passes schema tests tests/faults tests/fuzz tests/unit,$d/*.[ch])))
 
 PB       = $(BUILD)/schema/onnx.pb-c
 LIB_OBJ  = $(LIB_SRC:%.c=$(BUILD)/%.o) $(PB).o
@@ -62,7 +63,7 @@ JOBS = $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc))
 SUBMAKE = +@$(MAKE) --no-print-directory $(JOBS)
 
 .PHONY: bench bench-programs bench-counts all demo check deps deps-check unit golden golden-test parity invariants diff-test faults docs-test asan clang threads coverage valgrind \
-        tests corpus format format-check lint install uninstall clean help FORCE
+        tests corpus fuzz fuzz-afl fuzz-programs fuzz-replay format format-check lint install uninstall clean help FORCE
 .DELETE_ON_ERROR:
 .SUFFIXES:
 
@@ -228,6 +229,37 @@ coverage: ## which lines the tests run, per floor; schema/ and passes/ must reac
 
 valgrind: all ## the command line under valgrind on a few models
 	@tests/valgrind.sh $(PROGRAM)
+
+# ---- fuzzing
+
+FUZZ         = $(BUILD)/tests/fuzz
+FUZZ_TARGETS = wire onnx pt2 plan names match
+FUZZ_COMMON  = $(FUZZ)/bound.o $(FUZZ)/text.o $(FUZZ)/properties.o
+FUZZ_REPLAY  = $(FUZZ_TARGETS:%=$(FUZZ)/replay_%)
+FUZZ_BIN     = $(FUZZ_TARGETS:%=$(FUZZ)/fuzz_%)
+
+# With libFuzzer, and a mutator that knows the format.
+$(FUZZ)/fuzz_wire $(FUZZ)/fuzz_onnx: $(FUZZ)/mutate_pb.o
+$(FUZZ)/fuzz_pt2 $(FUZZ)/fuzz_plan: $(FUZZ)/mutate_json.o
+$(FUZZ_BIN): $(FUZZ)/fuzz_%: $(FUZZ)/%.o $(FUZZ_COMMON) $(BUILD)/libsactag.a
+	$(call show,LINK)$(CC) $(CFLAGS_ALL) -fsanitize=fuzzer $(LDFLAGS) -o $@ $^ $(LIBS)
+
+# Over files.
+$(FUZZ_REPLAY): $(FUZZ)/replay_%: $(FUZZ)/%.o $(FUZZ)/replay.o $(FUZZ_COMMON) $(BUILD)/libsactag.a
+	$(call show,LINK)$(CC) $(CFLAGS_ALL) $(LDFLAGS) -o $@ $^ $(LIBS)
+
+-include $(wildcard $(FUZZ)/*.d)
+
+fuzz-programs: $(FUZZ_BIN)
+fuzz-replay: $(FUZZ_REPLAY)
+
+fuzz: ## fuzz each reader with libFuzzer, one after the other: make fuzz T=60 ONLY="onnx pt2"
+	$(SUBMAKE) fuzz-programs CC=clang VARIANT=fuzz BUILD=$(BUILD)/fuzz
+	@tests/fuzz/run.sh $(BUILD)/fuzz/tests/fuzz "$(or $(T),60)" $(or $(ONLY),$(FUZZ_TARGETS))
+
+fuzz-afl: ## the same with AFL++, where it is installed
+	$(SUBMAKE) fuzz-replay CC=afl-clang-fast VARIANT=fuzz BUILD=$(BUILD)/afl
+	@tests/fuzz/run_afl.sh $(BUILD)/afl/tests/fuzz "$(or $(T),60)" $(or $(ONLY),$(FUZZ_TARGETS))
 
 # ---- speed
 

@@ -42,13 +42,20 @@ void arena_adopt(struct arena *a, struct arena *from)
     arena_init(from, from->limit);
 }
 
+static bool passes_limit(struct arena *a, size_t bytes)
+{
+    bool over = a->limit && (a->total > a->limit || bytes > a->limit - a->total);
+    a->over |= over;
+    return over;
+}
+
 /* A new chunk with `room` zeroed bytes: the newest one, or `behind` it. */
 static struct arena_chunk *add_chunk(struct arena *a, size_t room, bool behind)
 {
     if (room > SIZE_MAX / 2 - sizeof(struct arena_chunk))
         return NULL;
     size_t size = sizeof(struct arena_chunk) + room;
-    if (a->limit && (a->total > a->limit || size > a->limit - a->total))
+    if (passes_limit(a, size))
         return NULL;
     struct arena_chunk **link = behind && a->head ? &a->head->next : &a->head;
     struct arena_chunk *c = calloc(1, size);
@@ -105,6 +112,14 @@ static void *alloc_bytes(struct arena *a, size_t size)
     return c ? chunk_room(c) : NULL;
 }
 #endif
+
+int arena_charge(struct arena *a, size_t bytes)
+{
+    if (passes_limit(a, bytes))
+        return -1;
+    a->total += bytes;
+    return 0;
+}
 
 void *arena_alloc(struct arena *a, size_t n, size_t size)
 {

@@ -22,6 +22,7 @@ struct arena {
     size_t total;             /* bytes asked of malloc so far */
     size_t limit;             /* total may not pass this; 0 = no limit */
     bool failed;              /* something could not be allocated */
+    bool over;                /* ... for the limit */
 };
 
 void arena_init(struct arena *a, size_t limit);
@@ -29,6 +30,9 @@ void arena_free(struct arena *a);
 
 /* `a` owns from now on what `from` held; `from` is empty. */
 void arena_adopt(struct arena *a, struct arena *from);
+
+/* Counts memory that lies elsewhere, but for the same purpose, towards the limit. -1 when that is over it. */
+int arena_charge(struct arena *a, size_t bytes);
 
 /* Zeroed memory for n objects of `size` bytes, aligned for any type; NULL when memory or the limit is
  * exhausted or n * size overflows. */

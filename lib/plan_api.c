@@ -1,6 +1,7 @@
 /* Plans of the public API: options made complete, the passes run, their plan shown. */
 #include "lib/model.h"
 #include "lib/options_read.h"
+#include "passes/fqn.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -46,12 +47,20 @@ static int copy_strings(struct str **out, uint32_t *n_out, const char *const *li
     return 0;
 }
 
+static int check_length(struct str pattern, struct diag *d)
+{
+    if (pattern.n > FQN_PATTERN_MAX)
+        return diag_error(d, IR_EUSAGE, "expected a pattern of at most %d bytes but found %zu",
+                          FQN_PATTERN_MAX, pattern.n);
+    return 0;
+}
+
 /* Dotted names: no segment is empty. */
 static int check_pattern(struct str p, struct diag *d)
 {
     if (p.s[0] == '.' || p.s[p.n - 1] == '.' || str_find(p, STR_LIT("..")) >= 0)
         return diag_error(d, IR_EUSAGE, "block pattern '%.*s' has an empty segment", STR_ARG(p));
-    return 0;
+    return check_length(p, d);
 }
 
 static int take_blocks(struct policy_options *out, const struct sactag_options *o, struct arena *a,
@@ -136,8 +145,11 @@ static int resolve(struct policy_options *out, const struct sactag_options *o, c
     out->strict = o->strict;
     out->specialize = o->specialize;
     out->max_steps = m->max_steps;
+    out->max_memory = m->ir.arena.limit;
     if (!e)
         e = copy_strings(&out->fqns, &out->n_fqns, o->fqns, o->n_fqns, "FQN", a, d);
+    for (uint32_t i = 0; !e && out->match == MATCH_GLOB && i < out->n_fqns; i++)
+        e = check_length(out->fqns[i], d);
     if (!e)
         e = copy_strings(&out->mm_ops, &out->n_mm_ops, o->mm_ops, o->n_mm_ops, "mm operator", a, d);
     if (!e)

@@ -15,19 +15,16 @@ const char *const plan_columns[N_COLUMNS] = {"index", "graph", "node",     "outp
 
 struct place locate(struct locator *l, size_t offset)
 {
-    struct place p = {.column = 1};
     const char *s = l->text.s, *newline;
 
-    if (l->line == 0)
-        l->line = 1;
     while (l->at < offset && (newline = memchr(s + l->at, '\n', offset - l->at))) {
         l->at = (size_t)(newline - s) + 1;
         l->line++;
+        l->column = 0;
     }
-    p.line = l->line;
-    for (size_t i = l->at; i < offset; i++)
-        p.column += (s[i] & 0xc0) != 0x80;
-    return p;
+    for (; l->at < offset; l->at++)
+        l->column += (s[l->at] & 0xc0) != 0x80;
+    return (struct place){.line = l->line + 1, .column = l->column + 1};
 }
 
 int plan_file_error(struct diag *d, struct place at, const char *fmt, ...)

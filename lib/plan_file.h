@@ -75,8 +75,8 @@ int plan_file_error(struct diag *d, struct place at, const char *fmt, ...)
 /* Places of rising offsets, each found from the one before. */
 struct locator {
     struct str text;
-    size_t at; /* the line's beginning */
-    uint32_t line;
+    size_t at;             /* as far as lines and columns have been counted: all may be one line */
+    uint32_t line, column; /* there, less one */
 };
 struct place locate(struct locator *l, size_t offset);
 

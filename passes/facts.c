@@ -183,6 +183,8 @@ static void visit(struct facts *f, struct step s, fact_op fn)
     }
 }
 
+_Static_assert(sizeof(struct fact) == WALK_SLOT_BYTES, "the walk charges another size");
+
 #define ATTRS_AHEAD 16 /* nodes whose attributes are fetched into the cache while others are visited */
 int facts_build(struct facts *f, const struct walk *w, const uint8_t *is_param, struct diag *d)
 {

@@ -330,25 +330,50 @@ int fqn_of_param(enum param_kind *kind, struct str *fqn, struct str name, struct
 /* One star is tried again further right when what follows it fails: linear space, no recursion. `**` may
  * cross dots, and a later star never needs an earlier one to move, except that a `*` that cannot cross a dot
  * falls back to the last `**`. */
+/* Stars that begin at p[i]: 2 for `**`, 1 for `*`, 0. */
+static size_t stars_at(struct str p, size_t i)
+{
+    if (i == p.n || p.s[i] != '*')
+        return 0;
+    return i + 1 < p.n && p.s[i + 1] == '*' ? 2 : 1;
+}
+
+/* at[i]: what has been read can be what stands before p[i]. Stars may stand for nothing. */
+static void glob_pass_stars(struct str p, bool *at)
+{
+    for (size_t i = 0; i < p.n; i++)
+        if (at[i] && stars_at(p, i))
+            at[i + stars_at(p, i)] = true;
+}
+
+/* Reads one character; false when nothing is left that could match. From the end, since at[i] comes of
+ * at[i - 1]. */
+static bool glob_read(struct str p, bool *at, char c)
+{
+    bool any = false;
+    for (size_t i = p.n + 1; i-- > 0;) {
+        size_t stars = stars_at(p, i);
+        bool stays = at[i] && (stars == 2 || (stars == 1 && c != '.'));
+        bool comes =
+            i > 0 && at[i - 1] && !stars_at(p, i - 1) && (p.s[i - 1] == c || (p.s[i - 1] == '?' && c != '.'));
+        at[i] = stays || comes;
+        any |= at[i];
+    }
+    return any;
+}
+
+/* All ways at once, since going back and trying again takes the square of a name's length, which is the
+ * file's. */
 bool fqn_glob(struct str p, struct str t)
 {
-    size_t i = 0, j = 0, star_p = SIZE_MAX, star_t = 0, deep_p = SIZE_MAX, deep_t = 0;
-    while (j < t.n || i < p.n) {
-        if (i + 1 < p.n && p.s[i] == '*' && p.s[i + 1] == '*') {
-            deep_p = i + 2, deep_t = j, star_p = SIZE_MAX;
-            i += 2;
-        } else if (i < p.n && p.s[i] == '*') {
-            star_p = i + 1, star_t = j;
-            i++;
-        } else if (i < p.n && j < t.n && (p.s[i] == t.s[j] || (p.s[i] == '?' && t.s[j] != '.'))) {
-            i++, j++;
-        } else if (star_p != SIZE_MAX && star_t < t.n && t.s[star_t] != '.') {
-            i = star_p, j = ++star_t;
-        } else if (deep_p != SIZE_MAX && deep_t < t.n) {
-            i = deep_p, j = ++deep_t, star_p = SIZE_MAX;
-        } else {
+    bool at[FQN_PATTERN_MAX + 1] = {true};
+    if (p.n > FQN_PATTERN_MAX)
+        return false;
+    glob_pass_stars(p, at);
+    for (size_t j = 0; j < t.n; j++) {
+        if (!glob_read(p, at, t.s[j]))
             return false;
-        }
+        glob_pass_stars(p, at);
     }
-    return true;
+    return at[p.n];
 }

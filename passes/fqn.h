@@ -69,7 +69,9 @@ bool fqn_is_number(struct str component);
  * before. Returns the whole atom when it has no such suffix. */
 struct str atom_stem(struct str atom);
 
-/* `*` matches within one component, `**` any number of components, `?` one character that is no dot. */
+/* `*` matches within one component, `**` any number of components, `?` one character that is no dot. Takes
+ * the product of both lengths at most. A longer pattern matches nothing. */
+#define FQN_PATTERN_MAX 4096
 bool fqn_glob(struct str pattern, struct str text);
 
 #endif

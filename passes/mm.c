@@ -123,7 +123,8 @@ static void literal_shape(struct state *s, struct mm *mm, struct step st)
 
 static int add_mm(struct state *s, uint32_t step, enum mm_kind kind, struct mm **out)
 {
-    if (grow(&s->mms, &s->cap_mms, (size_t)s->n_mms + 1, sizeof *s->mms) != 0)
+    if (arena_charge(&s->arena, sizeof *s->mms) != 0 ||
+        grow(&s->mms, &s->cap_mms, (size_t)s->n_mms + 1, sizeof *s->mms) != 0)
         return IR_EMEM;
     struct mm *mm = &s->mms[s->n_mms++];
     *mm = (struct mm){.step = step, .kind = kind, .bias_step = IR_NONE, .block = IR_NONE};

@@ -130,6 +130,8 @@ struct state {
     uint32_t *block_of;     /* per step: index into plan->blocks, or IR_NONE */
     uint32_t *call_of;      /* per step: run number of the block */
     uint8_t *leaves;        /* per slot: crosses the border of the region that makes it; only with `all` */
+
+    const char **path_of; /* per graph: its path, once a row lies in it */
 };
 
 struct pass {

@@ -74,7 +74,7 @@ int pass_walk(struct state *s)
 {
     int rc = find_program(s);
     if (!rc)
-        rc = walk_build_from(&s->walk, s->m, s->root, s->o->max_steps, s->d);
+        rc = walk_build_from(&s->walk, s->m, s->root, s->o->max_steps, &s->arena, s->d);
     if (!rc && !s->walk.sorted)
         diag_note(s->d, "the nodes are not in topological order: ordered, stably");
     if (!rc)
@@ -141,14 +141,24 @@ static int copy_options(struct plan *p, const struct policy_options *o)
     return 0;
 }
 
+/* `limit` is the one that was passed, 0 when there is really no memory; the model has one of its own. */
+static int no_memory(const struct ir_model *m, size_t limit, struct diag *d)
+{
+    if (!limit && m->arena.over)
+        limit = m->arena.limit;
+    if (limit)
+        return diag_error(d, IR_EINPUT, "deciding needs more memory than the limit of %zu bytes", limit);
+    return diag_error(d, IR_EMEM, "out of memory");
+}
+
 /* One main graph. The plan is to be freed in each case. */
 static int decide(struct plan *p, struct ir_model *m, uint32_t root, const struct policy_options *o, bool all,
                   struct diag *d)
 {
     *p = (struct plan){.blocks_how = "auto"};
-    arena_init(&p->arena, 0);
+    arena_init(&p->arena, o->max_memory);
     struct state s = {.m = m, .root = root, .plan = p, .all = all, .d = d};
-    arena_init(&s.arena, 0);
+    arena_init(&s.arena, o->max_memory);
     names_init(&s.scope_index);
     int rc = copy_options(p, o);
     s.o = &p->options;
@@ -157,6 +167,8 @@ static int decide(struct plan *p, struct ir_model *m, uint32_t root, const struc
     /* What a pass takes for not known may be so for want of memory. */
     if (!rc && (m->arena.failed || s.arena.failed || s.facts.no_memory || p->arena.failed))
         rc = IR_EMEM;
+    if (rc == IR_EMEM)
+        rc = no_memory(m, s.arena.over || p->arena.over ? o->max_memory : 0, d);
     state_free(&s);
     return rc;
 }
@@ -172,12 +184,10 @@ static int decide_all(struct plan *p, struct ir_model *m, const struct policy_op
         if (m->graphs[g].kind != IR_GRAPH_MAIN)
             continue;
         rc = decide(&q, m, g, o, all, d);
-        if (!rc)
-            rc = plan_merge(p, &q);
+        if (!rc && plan_merge(p, &q) != 0)
+            rc = no_memory(m, p->arena.over ? o->max_memory : 0, d);
         plan_free(&q);
     }
-    if (rc == IR_EMEM)
-        diag_error(d, IR_EMEM, "memory exhausted while deciding");
     if (rc)
         plan_free(p);
     return rc;
@@ -338,8 +348,11 @@ int plan_annotate(struct annots *out, struct plan *p, bool all, enum carrier car
     if (!rc)
         rc = annotate_all(p, marks, collect_marks(marks, p, all, carrier), carrier, a, &n);
     free(marks);
+    if (rc && p->arena.over)
+        return diag_error(d, IR_EINPUT, "tagging needs more memory than the limit of %zu bytes",
+                          p->arena.limit);
     if (rc)
-        return diag_error(d, rc, "memory exhausted while tagging");
+        return diag_error(d, rc, "out of memory");
     *out = (struct annots){a, n};
     return 0;
 }

@@ -129,7 +129,8 @@ int pass_policy(struct state *s)
     struct decider k = {.s = s};
     struct plan *p = s->plan;
     k.listed = arena_alloc(&s->arena, s->walk.n_frames, sizeof *k.listed);
-    int rc = k.listed ? find_owners(&k) : IR_EMEM;
+    s->path_of = arena_alloc(&s->arena, s->m->n_graphs, sizeof *s->path_of);
+    int rc = k.listed && s->path_of ? find_owners(&k) : IR_EMEM;
     if (!rc)
         rc = list_rows(&k);
     p->rows = arena_alloc(&p->arena, (size_t)k.n_rows + 1, sizeof *p->rows);

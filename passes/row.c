@@ -56,8 +56,10 @@ struct str plan_text(struct state *s, struct str text)
 int row_make(struct state *s, const struct mm *mm, struct plan_row *r)
 {
     struct step st = s->walk.steps[mm->step];
-    const char *path = ir_graph_path(s->m, s->walk.frames[st.frame].graph);
-    if (!path)
+    const char **path = &s->path_of[s->walk.frames[st.frame].graph];
+    if (!*path)
+        *path = ir_graph_path(s->m, s->walk.frames[st.frame].graph);
+    if (!*path)
         return IR_EMEM;
     char *fqn = arena_strdup(&s->plan->arena, mm->fqn.s ? mm->fqn.s : "", mm->fqn.n);
     if (!fqn)
@@ -66,7 +68,7 @@ int row_make(struct state *s, const struct mm *mm, struct plan_row *r)
                            .frame = st.frame,
                            .block = mm->block,
                            .call = mm->call,
-                           .graph = str_of(path),
+                           .graph = str_of(*path),
                            .fqn = {fqn, mm->fqn.n}, /* a copy: who prints rows finds them side by side */
                            .evidence = mm->evidence,
                            .rhs = shape_in_force(s, mm)};

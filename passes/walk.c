@@ -125,6 +125,7 @@ struct walker {
     size_t n, cap;
     uint32_t **order; /* per graph, made when first walked */
     uint64_t max_steps;
+    struct arena *memory; /* that frames, steps and slots are charged to, or NULL */
     struct diag *d;
 };
 
@@ -142,6 +143,13 @@ static int graph_order(struct walker *k, uint32_t graph)
     if (!sorted)
         k->w->sorted = false;
     return rc;
+}
+
+static int charge(struct walker *k, size_t bytes)
+{
+    if (!k->memory || arena_charge(k->memory, bytes) == 0)
+        return 0;
+    return IR_EMEM;
 }
 
 static int enter(struct walker *k, uint32_t parent, uint32_t node, uint32_t graph)
@@ -163,7 +171,9 @@ static int enter(struct walker *k, uint32_t parent, uint32_t node, uint32_t grap
     if (grow(&k->stack, &k->cap, k->n + 1, sizeof *k->stack) != 0)
         return IR_EMEM;
     uint32_t frame = IR_NONE;
-    rc = push_frame(w, parent, node, graph, &frame);
+    rc = charge(k, sizeof(struct frame) + (size_t)w->counts[graph] * WALK_SLOT_BYTES);
+    if (!rc)
+        rc = push_frame(w, parent, node, graph, &frame);
     if (rc)
         return rc;
     k->stack[k->n++] = (struct level){frame, 0, IR_NONE, false, false};
@@ -176,7 +186,8 @@ static int emit(struct walker *k, uint32_t node, uint32_t frame)
     if (w->n_steps >= k->max_steps || w->n_steps == UINT32_MAX - 1)
         return diag_error(k->d, IR_EINPUT, "calls of functions expand to more than %llu nodes",
                           (unsigned long long)k->max_steps);
-    if (grow(&w->steps, &w->cap_steps, (size_t)w->n_steps + 1, sizeof *w->steps) != 0)
+    if (charge(k, sizeof *w->steps) != 0 ||
+        grow(&w->steps, &w->cap_steps, (size_t)w->n_steps + 1, sizeof *w->steps) != 0)
         return IR_EMEM;
     w->steps[w->n_steps++] = (struct step){node, frame};
     return 0;
@@ -216,13 +227,14 @@ static int advance(struct walker *k)
 
 int walk_build(struct walk *w, struct ir_model *m, uint64_t max_steps, struct diag *d)
 {
-    return walk_build_from(w, m, 0, max_steps, d);
+    return walk_build_from(w, m, 0, max_steps, NULL, d);
 }
 
-int walk_build_from(struct walk *w, struct ir_model *m, uint32_t root, uint64_t max_steps, struct diag *d)
+int walk_build_from(struct walk *w, struct ir_model *m, uint32_t root, uint64_t max_steps,
+                    struct arena *memory, struct diag *d)
 {
     *w = (struct walk){.m = m, .flat = m->n_graphs == 1, .sorted = true};
-    struct walker k = {.w = w, .max_steps = max_steps, .d = d};
+    struct walker k = {.w = w, .max_steps = max_steps, .memory = memory, .d = d};
     k.order = calloc(m->n_graphs ? m->n_graphs : 1, sizeof *k.order);
     int rc = k.order ? number_values(w) : IR_EMEM;
     if (!rc)

@@ -13,6 +13,8 @@
 
 #define FRAME_MAIN 0
 
+#define WALK_SLOT_BYTES 16 /* what passes/facts.h keeps for each value of each frame */
+
 struct frame {
     uint32_t parent; /* IR_NONE for the main graph */
     uint32_t node;   /* node of the parent frame that runs this graph; IR_NONE for the main graph */
@@ -52,8 +54,10 @@ struct walk {
 
 /* 0; IR_EINPUT: a cycle, functions that call themselves, too many steps; IR_EMEM. */
 int walk_build(struct walk *w, struct ir_model *m, uint64_t max_steps, struct diag *d);
-/* The same from another main graph: a further program of a .pt2. */
-int walk_build_from(struct walk *w, struct ir_model *m, uint32_t root, uint64_t max_steps, struct diag *d);
+/* The same from another main graph: a further program of a .pt2. What it takes, and what one fact per slot
+ * will, is charged to `memory` (may be NULL). */
+int walk_build_from(struct walk *w, struct ir_model *m, uint32_t root, uint64_t max_steps,
+                    struct arena *memory, struct diag *d);
 void walk_free(struct walk *w);
 
 /* The i-th input or output of a step's node, as the step sees it: not yet resolved. */

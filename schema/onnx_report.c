@@ -42,7 +42,7 @@ int onnx_malformed(struct onnx_reader *r, int wire_error)
 int onnx_no_memory(struct onnx_reader *r)
 {
     const struct arena *a = &r->m->arena;
-    if (a->limit && a->total >= a->limit / 2)
+    if (a->over)
         return diag_error(r->d, IR_EINPUT, "the graph needs more memory than the limit of %zu bytes",
                           a->limit);
     return diag_error(r->d, IR_EMEM, "out of memory");
@@ -62,13 +62,7 @@ int onnx_fail(struct onnx_reader *r, const uint8_t *at, const char *fmt, ...)
 /* Charges memory outside the arena to the model's limit. */
 static int charge(struct onnx_reader *r, size_t bytes)
 {
-    struct arena *a = &r->m->arena;
-    if (a->limit && (a->total > a->limit || bytes > a->limit - a->total)) {
-        a->total = a->limit;
-        return onnx_no_memory(r);
-    }
-    a->total += bytes;
-    return 0;
+    return arena_charge(&r->m->arena, bytes) == 0 ? 0 : onnx_no_memory(r);
 }
 
 void onnx_uncharge(struct onnx_reader *r, size_t bytes)

@@ -16,8 +16,11 @@
 
 int pt2_no_memory(struct pt2_reader *r)
 {
-    return diag_error(r->d, IR_EMEM, "out of memory, or over the memory limit of %zu MiB",
-                      r->m->arena.limit >> 20);
+    const struct arena *a = &r->m->arena;
+    if (a->over)
+        return diag_error(r->d, IR_EINPUT, "the program needs more memory than the limit of %zu bytes",
+                          a->limit);
+    return diag_error(r->d, IR_EMEM, "out of memory");
 }
 
 int pt2_room_more(struct pt2_reader *r, void *array_ptr, size_t *cap, size_t need, size_t elem_size)
@@ -29,11 +32,10 @@ int pt2_room_more(struct pt2_reader *r, void *array_ptr, size_t *cap, size_t nee
     char *p;
     memcpy(&p, array_ptr, sizeof p);
     memset(p + before * elem_size, 0, (*cap - before) * elem_size);
-    a->total += (*cap - before) * elem_size;
     size_t names = r->m->names.cap * sizeof(struct str) + (r->m->names.mask + 1) * sizeof(struct name_slot);
-    a->total += names - r->names_charged;
+    size_t more = (*cap - before) * elem_size + names - r->names_charged;
     r->names_charged = names;
-    return a->limit && a->total > a->limit ? pt2_no_memory(r) : 0;
+    return arena_charge(a, more) == 0 ? 0 : pt2_no_memory(r);
 }
 
 /* Where we are: "graph_module.graph.nodes[3]", "true_graph_0.nodes[0]"; static text when there is no more. */

@@ -283,6 +283,24 @@ Test(fqn, glob_is_quick)
     cr_assert(!fqn_glob(str_of(pattern), str_of(text)));
 }
 
+/* A name may be a megabyte long; Criterion's timeout tells if its square matters. */
+Test(fqn, glob_of_a_long_name_takes_linear_time, .timeout = 20)
+{
+    size_t n = (size_t)1 << 20;
+    char *text = malloc(n), longest[FQN_PATTERN_MAX + 2];
+    cr_assert_not_null(text);
+    memset(text, 'w', n);
+    cr_assert(!fqn_glob(str_of("**w*x"), (struct str){text, n}));
+    cr_assert(!fqn_glob(str_of("**w*w*.w**x"), (struct str){text, n}));
+    text[n - 1] = 'x';
+    cr_assert(fqn_glob(str_of("**w*x"), (struct str){text, n}));
+    free(text);
+    memset(longest, 'a', sizeof longest);
+    struct str most = {longest, FQN_PATTERN_MAX}, more = {longest, FQN_PATTERN_MAX + 1};
+    cr_assert(fqn_glob(most, most));
+    cr_assert(!fqn_glob(more, more));
+}
+
 Test(fqn, of_a_python_expression)
 {
     assert_str(fqn_of_source(str_of("L['x'].encoder.layers[0]"), &arena), "encoder.layers.0");

@@ -1,0 +1,59 @@
+/* What the fuzz targets share. Each target is one file that defines LLVMFuzzerTestOneInput(); what must hold
+ * of any input is checked there, and the process aborts where it does not. */
+#ifndef SACTAG_TESTS_FUZZ_H
+#define SACTAG_TESTS_FUZZ_H
+
+#include <sactag.h>
+#include <stddef.h>
+#include <stdint.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n);
+
+/* Says what does not hold, and aborts. */
+#define must(what)                                                                                           \
+    do {                                                                                                     \
+        if (!(what))                                                                                         \
+            fuzz_broken(__FILE__, __LINE__, #what);                                                          \
+    } while (0)
+_Noreturn void fuzz_broken(const char *file, int line, const char *what);
+
+/* ---- bounds (bound.c) */
+
+/* Memory: no more than this is in use at any time, at most, for an input of so many bytes. Time: the target's
+ * own, of the processor. What stands here is what no input has been seen to come near to, on purpose far
+ * below the library's own limits: the targets set small ones for what multiplies (FUZZ_STEPS). */
+#define FUZZ_MEMORY_BASE     (16u << 20)
+#define FUZZ_MEMORY_PER_BYTE 512
+#define FUZZ_SECONDS         5
+#define FUZZ_STEPS           20000
+
+struct fuzz_bound {
+    size_t memory; /* in use when it began */
+    uint64_t time;
+};
+struct fuzz_bound fuzz_begin(void);
+void fuzz_end(struct fuzz_bound began, size_t n);
+
+/* ---- growable text (text.c) */
+
+struct fuzz_text {
+    char *s;
+    size_t n, cap;
+};
+void fuzz_add(struct fuzz_text *t, const void *bytes, size_t n);
+void fuzz_text_free(struct fuzz_text *t);
+int fuzz_put(void *text, const char *bytes, size_t n); /* as sactag_put */
+
+/* ---- models (properties.c) */
+
+#define FUZZ_METADATA  1u
+#define FUZZ_ATTRIBUTE 2u
+#define FUZZ_POPART    4u
+
+/* Opens, decides, tags with each of these carriers, strips, and so on; `choice` picks the options. */
+void fuzz_model(const uint8_t *bytes, size_t n, unsigned carriers, size_t choice);
+
+/* Each message is one printable line; an error has left one. */
+void fuzz_messages(const sactag_diag *d, int status);
+
+#endif
