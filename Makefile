@@ -167,7 +167,7 @@ check: ## install what is missing, build with gcc and clang, plain and sanitised
 	$(SUBMAKE) all tests VARIANT=asan BUILD=$(BUILD)/asan
 	$(SUBMAKE) all VARIANT=debug BUILD=$(BUILD)/debug
 	$(SUBMAKE) all tests CC=clang BUILD=$(BUILD)/clang
-	$(SUBMAKE) all tests CC=clang VARIANT=asan BUILD=$(BUILD)/clang-asan
+	$(SUBMAKE) all tests fuzz-replay CC=clang VARIANT=asan BUILD=$(BUILD)/clang-asan
 	$(SUBMAKE) $(BUILD)/tsan/threads VARIANT=tsan BUILD=$(BUILD)/tsan
 	@tests/run $(BUILD)
 
@@ -241,11 +241,11 @@ FUZZ_BIN     = $(FUZZ_TARGETS:%=$(FUZZ)/fuzz_%)
 # With libFuzzer, and a mutator that knows the format.
 $(FUZZ)/fuzz_wire $(FUZZ)/fuzz_onnx: $(FUZZ)/mutate_pb.o
 $(FUZZ)/fuzz_pt2 $(FUZZ)/fuzz_plan: $(FUZZ)/mutate_json.o
-$(FUZZ_BIN): $(FUZZ)/fuzz_%: $(FUZZ)/%.o $(FUZZ_COMMON) $(BUILD)/libsactag.a
+$(FUZZ_BIN): $(FUZZ)/fuzz_%: $(FUZZ)/%.o $(FUZZ_COMMON) $(BUILD)/internal.a
 	$(call show,LINK)$(CC) $(CFLAGS_ALL) -fsanitize=fuzzer $(LDFLAGS) -o $@ $^ $(LIBS)
 
 # Over files.
-$(FUZZ_REPLAY): $(FUZZ)/replay_%: $(FUZZ)/%.o $(FUZZ)/replay.o $(FUZZ_COMMON) $(BUILD)/libsactag.a
+$(FUZZ_REPLAY): $(FUZZ)/replay_%: $(FUZZ)/%.o $(FUZZ)/replay.o $(FUZZ_COMMON) $(BUILD)/internal.a
 	$(call show,LINK)$(CC) $(CFLAGS_ALL) $(LDFLAGS) -o $@ $^ $(LIBS)
 
 -include $(wildcard $(FUZZ)/*.d)

@@ -137,9 +137,15 @@ static int take_number(struct options *o, const char *where, const char *value, 
     return 0;
 }
 
+/* Room for one more behind n elements: twice as much whenever n is a power of two. NULL without memory. */
+static void *room_for_one_more(void *list, size_t n, size_t size)
+{
+    return n & (n - 1) ? list : realloc(list, (n ? 2 * n : 1) * size);
+}
+
 static int push_string(struct options *o, struct strings *list, const char *s, size_t n)
 {
-    char **grown = realloc(list->s, (list->n + 1) * sizeof *grown);
+    char **grown = room_for_one_more(list->s, list->n, sizeof *grown);
 
     if (!grown)
         return message_nomem(&o->voice);
@@ -200,7 +206,7 @@ static int take_shape(struct options *o, const char *where, const char *value, s
         return message_error(2, &o->voice, NULL,
                              "%s: expected KxN, such as 4096x64 (in x out), but found '%.*s'", where, (int)n,
                              value);
-    struct sactag_shape *grown = realloc(o->shapes, (o->n_shapes + 1) * sizeof *grown);
+    struct sactag_shape *grown = room_for_one_more(o->shapes, o->n_shapes, sizeof *grown);
     if (!grown)
         return message_nomem(&o->voice);
     o->shapes = grown;

@@ -149,7 +149,11 @@ static int charge(struct walker *k, size_t bytes)
 {
     if (!k->memory || arena_charge(k->memory, bytes) == 0)
         return 0;
-    return IR_EMEM;
+    return diag_error(
+        k->d, IR_EINPUT,
+        "the nodes that run, with calls of functions expanded, need more memory than the limit of "
+        "%zu bytes",
+        k->memory->limit);
 }
 
 static int enter(struct walker *k, uint32_t parent, uint32_t node, uint32_t graph)
@@ -186,8 +190,10 @@ static int emit(struct walker *k, uint32_t node, uint32_t frame)
     if (w->n_steps >= k->max_steps || w->n_steps == UINT32_MAX - 1)
         return diag_error(k->d, IR_EINPUT, "calls of functions expand to more than %llu nodes",
                           (unsigned long long)k->max_steps);
-    if (charge(k, sizeof *w->steps) != 0 ||
-        grow(&w->steps, &w->cap_steps, (size_t)w->n_steps + 1, sizeof *w->steps) != 0)
+    int rc = charge(k, sizeof *w->steps);
+    if (rc)
+        return rc;
+    if (grow(&w->steps, &w->cap_steps, (size_t)w->n_steps + 1, sizeof *w->steps) != 0)
         return IR_EMEM;
     w->steps[w->n_steps++] = (struct step){node, frame};
     return 0;

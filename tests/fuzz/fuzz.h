@@ -19,13 +19,15 @@ _Noreturn void fuzz_broken(const char *file, int line, const char *what);
 
 /* ---- bounds (bound.c) */
 
-/* Memory: no more than this is in use at any time, at most, for an input of so many bytes. Time: the target's
- * own, of the processor. What stands here is what no input has been seen to come near to, on purpose far
- * below the library's own limits: the targets set small ones for what multiplies (FUZZ_STEPS). */
-#define FUZZ_MEMORY_BASE     (16u << 20)
-#define FUZZ_MEMORY_PER_BYTE 512
-#define FUZZ_SECONDS         5
+/* Memory: no more than this is in use at any time, for an input of so many bytes. The targets set the library
+ * limits that are much smaller than its own, so that what multiplies is soon seen to; a model, plans of it
+ * and its tagged copy are in memory at once. Time: of the processor. */
+#define FUZZ_LIMIT_BASE      (4u << 20)
+#define FUZZ_LIMIT_PER_BYTE  64
 #define FUZZ_STEPS           20000
+#define FUZZ_MEMORY_BASE     (12 * FUZZ_LIMIT_BASE)
+#define FUZZ_MEMORY_PER_BYTE (12 * FUZZ_LIMIT_PER_BYTE)
+#define FUZZ_SECONDS         5
 
 struct fuzz_bound {
     size_t memory; /* in use when it began */

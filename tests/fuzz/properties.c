@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define N_CHOICES 10
+#define N_CHOICES 12
 
 /* The ways to decide that are tried, by turns. */
 static void choose(struct sactag_options *o, struct sactag_write_options *w, size_t choice)
@@ -46,6 +46,12 @@ static void choose(struct sactag_options *o, struct sactag_write_options *w, siz
         o->n_fqns = 0, o->specialize = true;
         break;
     case 9:
+        o->n_fqns = 0, w->tag = SACTAG_TAG_ALL;
+        break;
+    case 10:
+        o->fqns = part, o->profile = SACTAG_PROFILE_TITAN, w->tag = SACTAG_TAG_ALL;
+        break;
+    case 11:
         o->n_fqns = 0, w->set_ir_version = 12;
         break;
     default:
@@ -53,7 +59,13 @@ static void choose(struct sactag_options *o, struct sactag_write_options *w, siz
     }
 }
 
-static const struct sactag_limits limits = {.max_steps = FUZZ_STEPS};
+/* `times`: what is made of an input may be a little larger. */
+static struct sactag_limits limits_for(size_t n, unsigned times)
+{
+    return (struct sactag_limits){.max_steps = (uint64_t)FUZZ_STEPS * times,
+                                  .max_memory =
+                                      (FUZZ_LIMIT_BASE + (uint64_t)n * FUZZ_LIMIT_PER_BYTE) * times};
+}
 
 static const char *error_text(const sactag_diag *d)
 {
@@ -117,6 +129,7 @@ struct subject {
 static void look_at_tagged(const struct subject *s, const void *tagged, size_t n,
                            const struct sactag_write_options *w)
 {
+    const struct sactag_limits limits = limits_for(n, 2);
     sactag_diag *d = diag();
     sactag_model *m;
     sactag_plan *p, *tags;
@@ -230,6 +243,7 @@ static void look_at_tags(struct subject *s, sactag_model *m)
 
 void fuzz_model(const uint8_t *bytes, size_t n, unsigned carriers, size_t choice)
 {
+    const struct sactag_limits limits = limits_for(n, 1);
     struct fuzz_bound bound = fuzz_begin();
     struct sactag_options o;
     struct sactag_write_options w;

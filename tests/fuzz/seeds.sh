@@ -46,6 +46,22 @@ sys.stdout.write(json.dumps(program, separators=(",", ":")))
 END
     [ "$(wc -c <"$out/pt2/$name.json")" -lt 20000 ] || rm "$out/pt2/$name.json"
 done
+(
+    mkdir "$out/hostile" && cd "$out/hostile" && python3 "$root/tests/hostile/make.py"
+    find . -maxdepth 1 -type f -size -9 -name '*.onnx' -exec cp -t "../onnx" {} +
+    find . -maxdepth 1 -type f -size -9 -name '*.pt2' -exec cp -t "../pt2" {} +
+    find . -maxdepth 1 -type f -size -9 \( -name '*.json' -o -name '*.tsv' \) -exec cp -t "../plan" {} +
+)
+rm -r "$out/hostile"
+sed 's/"digest": "[0-9a-f]*"/"digest": "f7874a24a80b61ffb864434c825718b7"/' "$out/plan/plan.json" >"$out/plan/digest.json" # plan.c's model
+"$sactag" tag "$out/onnx/plan" -o "$out/tagged" -q
+python3 - "$out/tagged" >"$out/plan/sac_plan" <<'END'
+import sys
+text = open(sys.argv[1], "rb").read()
+sys.stdout.buffer.write(text[text.index(b'{"version"'):text.rindex(b"}") + 1])
+END
+rm "$out/tagged"
+
 printf '%s\t%s\t%s\t%s\n' /layers.0/attention/wq/MatMul onnx::MatMul_12 '' '' /layers.0/attention/wk/MatMul onnx::MatMul_13 '' '' \
     /layers.1/attention/wq/MatMul_1 onnx::MatMul_14 '' '' /output/MatMul output.weight '' '' >"$out/names/torchscript"
 printf '%s\t%s\t%s\t%s\n' node_1 val_1 "['', 'layers.0', 'layers.0.wq', 'linear']" "['M', 'Block', 'Linear', 'aten.linear.default']" \

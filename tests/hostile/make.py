@@ -170,9 +170,7 @@ def graph_files():
     F["no_operands.onnx"] = model(graph([node("MatMul", [], ["y"], "n"), node("Gemm", ["x"], ["z"], "g")]))
     chain = [node("Transpose", ["t%d" % i], ["t%d" % (i + 1)], "", [ints("perm", [1, 0])]) for i in range(50000)]
     F["weight_far.onnx"] = model(graph(chain + [mm("x", "t50000", "y", "n")], ["t0"]))
-    one = rec(1, num(1, 8)) + varint(7 << 3 | 2)
     F["ir_huge.onnx"] = num(1, (1 << 63) - 1) + rec(7, graph([mm("x", "w", "y", "n")])) + rec(8, rec(1, "") + num(2, 17))
-    del one
 
 def function_files():
     def nest(depth, fan, leaf):
@@ -184,6 +182,8 @@ def function_files():
         return model(graph([node("f%d" % (depth - 1), X_W, ["y"], "top", domain="f")]), functions=out)
     F["calls_2_to_60.onnx"] = nest(60, 2, [mm("x", "w", "y", "n")])
     F["calls_8_to_8.onnx"] = nest(9, 8, [node("Relu", ["x"], ["y"], "r")])
+    many = [node("MatMul", ["a%d" % i if i else "x", "w"], ["a%d" % (i + 1) if i < 99 else "y"], "n%d" % i) for i in range(100)]
+    F["calls_of_many.onnx"] = nest(7, 8, many)
     F["calls_deep.onnx"] = nest(2000, 1, [mm("x", "w", "y", "n")])
     F["recursive.onnx"] = model(graph([node("r", X_W, ["y"], "top", domain="f")]), functions=[function("r", [node("r", X_W, ["y"], "again", domain="f")])])
     F["recursive_two.onnx"] = model(graph([node("r", X_W, ["y"], "top", domain="f")]),
@@ -213,6 +213,7 @@ def name_files():
     F["name_long.onnx"] = model(graph([mm("x", "w", "y", b"L" * 1000000)]))
     F["undefined_long.onnx"] = model(graph([mm(b"L" * 1000000, "w", "y", "n")]))
     deep = ".".join(str(i) for i in range(20000))
+    F["name_long_fqn.onnx"] = model(graph([mm("x", "w" * 1000000 + ".weight", "y", "n")], ["w" * 1000000 + ".weight"]))
     F["scope_deep.onnx"] = model(graph([mm("x", deep + ".weight", "y", "/" + deep.replace(".", "/") + "/MatMul")], [deep + ".weight"]))
     F["producer.onnx"] = num(1, 8) + rec(2, b"\x1b[2J\nrows 0") + rec(3, b"\xff\0") + rec(7, graph([mm("x", "w", "y", "n")]))
     scopes = "['" + "', 'a" * 100000 + "']"
@@ -230,6 +231,7 @@ def tag_files():
     F["plan_two.onnx"] = plan_entry(fine % (zeros, "0", "1", "")) + entry(14, "sac.plan", fine % (zeros, "0", "1", ""))
     F["plan_nodes_huge.onnx"] = plan_entry(fine % (zeros, "1*4000000000", "1", ""))
     F["plan_nodes_overflow.onnx"] = plan_entry(fine % (zeros, "18446744073709551615,1*99999999999999999999", "1", ""))
+    F["plan_of_huge.onnx"] = plan_entry(fine % (zeros, "1*4294967290", "4294967295", ""))
     F["plan_fields.onnx"] = plan_entry(fine % (zeros, "0", "1", ',"fields":["0/4000000000/00"]'))
     F["plan_widths.onnx"] = plan_entry(fine % (zeros, "0", "1", ',"widths":[[4000000000,"0","0"]]'))
     F["plan_deep.onnx"] = plan_entry("[" * 200000)
@@ -303,6 +305,8 @@ def zip_files():
     F["zip_twice.pt2"] = zipped([(PROGRAM, small.encode()), (PROGRAM, b"{}")])
     F["zip_overlap.pt2"] = zipped([(PROGRAM, small.encode()), ("a", b"x" * 50), ("b", b"y" * 10, {"local": 0, "local_name": "b"})])
     F["zip_inside.pt2"] = zipped([(PROGRAM, small.encode()), ("b", b"y" * 10, {"local": 40})])
+    hidden = b"PK\3\4" + struct.pack("<HHHIIIIHH", 20, 0, 0, 0x210000, zlib.crc32(b"y"), 1, 1, 1, 0) + b"b" + b"y"
+    F["zip_nested.pt2"] = zipped([("a", hidden), (PROGRAM, small.encode()), ("b", b"y", {"local": 31})])
     F["zip_parent.pt2"] = zipped([(PROGRAM, small.encode()), ("../../etc/cron.d/x", b"x")])
     F["zip_absolute.pt2"] = zipped([(PROGRAM, small.encode()), ("/etc/passwd", b"x")])
     F["zip_drive.pt2"] = zipped([(PROGRAM, small.encode()), ("C:\\x", b"x")])
@@ -367,14 +371,14 @@ def plan_files():
     zeros = "0" * 32
     F["other_graph.json"] = head % (zeros, row % (0, "save"))
     F["row_twice.json"] = head % (zeros, ", ".join([row % (0, "save")] * 2))
-    F["row_million.json"] = head % (zeros, ", ".join(row % (i, "save") for i in range(20000)))
+    F["row_20000.json"] = head % (zeros, ", ".join(row % (i, "save") for i in range(20000)))
     F["row_index.json"] = head % (zeros, row % ("99999999999999999999", "save"))
     F["row_negative.json"] = head % (zeros, row % ("-1", "save"))
     F["row_exponent.json"] = head % (zeros, row % ("1e3", "save"))
     F["row_policy.json"] = head % (zeros, row % (0, "saved\\u001b[31m"))
     F["digest_short.json"] = head % ("00", row % (0, "save"))
     F["deep.json"] = '{"sactag": ' + "[" * 100000
-    F["version.json"] = '{"sactag": "plan", "version": 99}'
+    F["version.json"] = (head % (zeros, row % (0, "save"))).replace('"version": 1', '"version": 99')
     F["nul.json"] = '{"sactag": "plan"\0, "version": 1}'
     F["utf8.json"] = b'{"sactag": "\xff\xfe"}'
     F["cut.json"] = (head % (zeros, row % (0, "save")))[:400]
@@ -394,11 +398,13 @@ def option_files():
     F["shape_negative.conf"] = "force-shape = -4x4\n"
     F["many.conf"] = "fqn = a.b\n" * 100000
     F["stars.conf"] = "match = glob\nfqn = " + "**a" * 2000 + "\n"
+    F["glob.conf"] = "match = glob\nfqn = **w*w*.w**x\n"
 
 for make in (protobuf_files, graph_files, function_files, name_files, tag_files, external_files, zip_files, json_files, plan_files, option_files):
     make()
 for path, data in F.items():
     with open(path, "wb") as f:
         f.write(as_bytes(data))
+# Takes no room.
 with open("sparse_3g.onnx", "wb") as f:
     f.truncate(3 << 30)
