@@ -45,7 +45,10 @@ cat >"$tmp/CMakeLists.txt" <<-'END'
 	target_link_libraries(shared sactag::sactag)
 	add_executable(static main.c)
 	target_link_libraries(static sactag::static)
+	add_executable(embed embed.c)
+	target_link_libraries(embed sactag::sactag)
 END
+cp examples/embed.c "$tmp"
 model=$(realpath tests/cases/toy/model_train.onnx)
 export PKG_CONFIG_PATH="$prefix/lib/pkgconfig"
 
@@ -61,6 +64,8 @@ check "a program with the static library" "$tmp/static" "$model"
 check "cmake" cmake -S "$tmp" -B "$tmp/cmake" -DCMAKE_PREFIX_PATH="$prefix"
 check "cmake --build" cmake --build "$tmp/cmake"
 check "the cmake programs" sh -c '"$0/shared" "$1" && "$0/static" "$1"' "$tmp/cmake" "$model"
+check "a buffer in memory is tagged as the program does" sh -c '"$0/cmake/embed" examples/moe.onnx "$0/embed.onnx" &&
+    "$1/bin/sactag" tag examples/moe.onnx -o - --fqn moe.router.gate -q | cmp - "$0/embed.onnx"' "$tmp" "$prefix"
 check "make uninstall" make BUILD="$build" PREFIX="$prefix" uninstall
 check "uninstall removes every file" sh -c '! find "$0" -type f -o -type l | grep .' "$prefix"
 check "DESTDIR" make BUILD="$build" PREFIX=/usr DESTDIR="$tmp/dest" install

@@ -33,6 +33,16 @@ class Consume(unittest.TestCase):
         self.assertIsNotNone(found, text)
         return [int(g) for g in found.groups()]
 
+    def test_export(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "model.onnx"
+            done = subprocess.run([sys.executable, ROOT / "examples" / "export.py", path], capture_output=True, text=True, check=False)
+            self.assertEqual(done.returncode, 0, done.stderr[-2000:])
+            self.assertEqual(sactag.check(path), ())
+        want = [("self_attn/MatMul", "save", "odd:1"), ("self_attn/Gemm", "recompute", "even:2")]
+        want += [("linear1/MatMul", "recompute", "forced:32x64:linear1"), ("linear2/MatMul", "save", "odd:3")]
+        self.assertEqual(done.stdout.splitlines(), [f"/layers.0/{node} {policy} {reason}" for node, policy, reason in want])
+
     def test_onnx(self):
         for name in NAMES:
             for variant, carrier, tag in (("train", "metadata", "mm"), ("folded", "attribute", "mm"), ("train", "attribute", "all")):
