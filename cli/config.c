@@ -119,7 +119,7 @@ int config_read(struct options *o, const char *path)
     else
         e = take_lines(o, f, is_stdin ? "stdin" : path, line);
     free(line);
-    if (f && !is_stdin)
+    if (f && f != stdin)
         fclose(f);
     return e;
 }

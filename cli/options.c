@@ -145,15 +145,15 @@ static void *room_for_one_more(void *list, size_t n, size_t size)
 
 static int push_string(struct options *o, struct strings *list, const char *s, size_t n)
 {
-    char **grown = room_for_one_more(list->s, list->n, sizeof *grown);
+    char **grown = room_for_one_more(list->s, list->n, sizeof *grown), *copy;
 
     if (!grown)
         return message_nomem(&o->voice);
     list->s = grown;
-    list->s[list->n] = strndup(s, n);
-    if (!list->s[list->n])
+    copy = strndup(s, n);
+    if (!copy)
         return message_nomem(&o->voice);
-    list->n++;
+    list->s[list->n++] = copy;
     return 0;
 }
 

@@ -21,7 +21,8 @@ static bool color_wanted(const struct options *o, int fd)
 
 static int failed(const struct out *out, const struct options *o, const char *what)
 {
-    return message_error(5, &o->voice, out->name, "cannot %s: %s", what, strerror(errno));
+    message_error(5, &o->voice, out->name, "cannot %s: %s", what, strerror(errno));
+    return 5;
 }
 
 /* ---- the stream: one of our own, since stdio forgets why an earlier write failed */
@@ -114,7 +115,8 @@ static int choose_temporary(struct out *out, const struct options *o)
     if (asprintf(&out->temporary, "%.*s.sactag-%016llx.tmp", folder_length(out->target), out->target,
                  (unsigned long long)number) < 0) {
         out->temporary = NULL;
-        return message_nomem(&o->voice);
+        message_nomem(&o->voice);
+        return 5;
     }
     signals_temporary(NULL, out->temporary);
     return 0;

@@ -75,8 +75,10 @@ static int by_name(const void *a, const void *b)
 static int check_names(const struct options *o)
 {
     const char **names = malloc((size_t)o->n_args * sizeof *names);
-    int e = names ? 0 : message_nomem(&o->voice);
+    int e = 0;
 
+    if (!names)
+        return message_nomem(&o->voice);
     for (int i = 0; !e && i < o->n_args; i++) {
         names[i] = o->args[i];
         if (is_dash(names[i]) || !*file_name(names[i]))

@@ -278,7 +278,7 @@ static inline uint32_t ir_node_output(const struct ir_model *m, const struct ir_
 
 static inline struct str ir_value_name(const struct ir_model *m, uint32_t value)
 {
-    return value == IR_NONE ? (struct str){NULL, 0} : m->names.text[m->values[value].name];
+    return value == IR_NONE ? ((struct str){NULL, 0}) : m->names.text[m->values[value].name];
 }
 
 /* The node that defines a value, or IR_NONE. */

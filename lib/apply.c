@@ -18,7 +18,8 @@ struct placer {
 
 static int nomem(struct diag *d)
 {
-    return diag_error(d, IR_EMEM, "out of memory");
+    diag_error(d, IR_EMEM, "out of memory");
+    return IR_EMEM;
 }
 
 static struct str str_from(struct sactag_text t)

@@ -35,7 +35,8 @@ const char *sactag_problem_name(enum sactag_problem_kind k)
 
 static int nomem(struct diag *d)
 {
-    return diag_error(d, IR_EMEM, "out of memory");
+    diag_error(d, IR_EMEM, "out of memory");
+    return IR_EMEM;
 }
 
 static int add(struct checker *c, struct sactag_problem p, const char *text)
@@ -252,10 +253,8 @@ static int check(sactag_problems **out, sactag_model *m, const struct sactag_opt
 
     if (p)
         arena_init(&p->arena, 0);
-    else if (!e)
-        e = nomem(d);
     if (!e)
-        e = check_all(&c);
+        e = p ? check_all(&c) : nomem(d);
     if (!e && p->arena.failed)
         e = nomem(d);
     tagged_free(&t);

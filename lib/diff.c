@@ -126,7 +126,9 @@ static int tell(struct differ *x, uint32_t i, uint32_t j)
     const struct sactag_row *a = i == IR_NONE ? NULL : &x->pairs.a[i];
     const struct sactag_row *b = j == IR_NONE ? NULL : &x->pairs.b[j];
 
-    if (!(a && b) && no_mm(a ? a : b))
+    const struct sactag_row *at = b ? b : a;
+
+    if (!at || (!(a && b) && no_mm(at)))
         return 0;
     struct sactag_change *c = &x->out->items[x->out->n++];
     *c = (struct sactag_change){.a = a ? i : SIZE_MAX, .b = b ? j : SIZE_MAX};
@@ -137,7 +139,7 @@ static int tell(struct differ *x, uint32_t i, uint32_t j)
     } else {
         c->kind = a ? SACTAG_REMOVED : SACTAG_ADDED;
     }
-    return causes_next(&x->causes, c, a, b, b ? b->block : a->block, &c->cause);
+    return causes_next(&x->causes, c, a, b, at->block, &c->cause);
 }
 
 /* What is only in a, from where we are up to row `end`; with end IR_NONE as long as there is nothing else. */

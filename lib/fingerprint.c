@@ -207,7 +207,7 @@ static void hash_all(struct fingerprints *f, const struct ir_model *m, uint64_t 
 int fingerprints_make(struct fingerprints *f, struct ir_model *m)
 {
     size_t n = (size_t)m->n_nodes + 1;
-    uint64_t *self = malloc(n * sizeof *self),
+    uint64_t *self = calloc(n, sizeof *self),
              *of_value = malloc(((size_t)m->n_values + 1) * sizeof *of_value);
     int e = IR_EMEM;
 

@@ -7,7 +7,8 @@
 
 static int no_memory(struct json_reader *r)
 {
-    return diag_error(r->d, IR_EMEM, "out of memory");
+    diag_error(r->d, IR_EMEM, "out of memory");
+    return IR_EMEM;
 }
 
 int json_reader_open(struct json_reader *r, struct str text, struct arena *arena, struct diag *d)

@@ -27,7 +27,8 @@ const char *sactag_evidence_name(enum sactag_evidence e)
 
 static int nomem(struct diag *d)
 {
-    return diag_error(d, IR_EMEM, "out of memory");
+    diag_error(d, IR_EMEM, "out of memory");
+    return IR_EMEM;
 }
 
 static int copy_strings(struct str **out, uint32_t *n_out, const char *const *list, size_t n,

@@ -5,7 +5,8 @@
 
 static int nomem(struct diag *d)
 {
-    return diag_error(d, IR_EMEM, "out of memory");
+    diag_error(d, IR_EMEM, "out of memory");
+    return IR_EMEM;
 }
 
 static int read_text(struct plan_file *f, struct str text, struct diag *d)

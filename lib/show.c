@@ -14,7 +14,8 @@ struct show {
 
 static int nomem(struct diag *d)
 {
-    return diag_error(d, IR_EMEM, "out of memory");
+    diag_error(d, IR_EMEM, "out of memory");
+    return IR_EMEM;
 }
 
 static const char *carrier_name(enum carrier c)

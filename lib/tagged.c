@@ -7,7 +7,8 @@
 
 static int nomem(struct diag *d)
 {
-    return diag_error(d, IR_EMEM, "out of memory");
+    diag_error(d, IR_EMEM, "out of memory");
+    return IR_EMEM;
 }
 
 /* ---- the options in sac.plan ---- */

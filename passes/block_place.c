@@ -210,7 +210,7 @@ uint32_t block_of_value(const struct blocker *b, uint32_t value, struct str *mod
 {
     const struct state *s = b->s;
     uint32_t at = s->named_at[value], block = at ? b->named_block[at - 1] : IR_NONE;
-    *module = block == IR_NONE ? (struct str){0} : s->named[at - 1].fqn;
+    *module = block == IR_NONE ? ((struct str){0}) : s->named[at - 1].fqn;
     return block;
 }
 

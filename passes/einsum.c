@@ -218,7 +218,7 @@ int einsum_products(struct einsum_product out[EINSUM_OPERANDS], const struct ein
     ptrdiff_t arrow = str_find(equation, STR_LIT("->"));
     struct str lhs = arrow < 0 ? equation : str_sub(equation, 0, (size_t)arrow);
     struct str rhs =
-        arrow < 0 ? (struct str){0} : str_sub(equation, (size_t)arrow + 2, equation.n - (size_t)arrow - 2);
+        arrow < 0 ? ((struct str){0}) : str_sub(equation, (size_t)arrow + 2, equation.n - (size_t)arrow - 2);
     if (e->n < 2 || e->n > EINSUM_OPERANDS || !read_inputs(&w, e, lhs) || !place_all(&w, rhs, arrow >= 0))
         return 0;
     for (uint32_t i = 0; i < e->n; i++)

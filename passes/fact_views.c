@@ -119,7 +119,7 @@ void op_unsqueeze(struct node_facts *k)
             return;
         added[a] = true;
     }
-    int64_t where[IR_RANK_MAX];
+    int64_t where[IR_RANK_MAX] = {0};
     for (uint32_t i = 0; i < rank; i++) {
         if (!added[i] && at < node_shape(k, 0)->rank)
             where[at] = i;

@@ -430,7 +430,7 @@ static int find_module_blocks(struct state *s)
 
 int pass_forced(struct state *s)
 {
-    struct str *names;
+    struct str *names = NULL;
     int rc = find_module_blocks(s);
     if (!rc)
         rc = clean_names(s, &names);

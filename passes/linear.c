@@ -93,7 +93,7 @@ static struct module_name unstemmed(struct namer *k, const struct mm *mm, uint32
         return own;
     struct str suffix = str_sub(sc->raw, atom_stem(sc->raw).n, sc->raw.n - atom_stem(sc->raw).n);
     char *out = arena_printf(&s->arena, "%.*s%.*s", STR_ARG(sc->fqn), STR_ARG(suffix));
-    return out ? (struct module_name){str_of(out), IR_NONE} : own;
+    return out ? ((struct module_name){str_of(out), IR_NONE}) : own;
 }
 
 /* Is `name` one that the scope could have, or of a module inside the scope's (its weight used by the
@@ -302,7 +302,7 @@ static int namer_init(struct namer *k, struct state *s)
     k->used = calloc(s->walk.n_slots ? s->walk.n_slots : 1, 1);
     k->products = calloc(s->n_scopes, sizeof *k->products);
     k->busy = calloc(s->n_scopes, sizeof *k->busy);
-    k->weight_of = malloc(s->n_scopes * sizeof *k->weight_of);
+    k->weight_of = calloc(s->n_scopes, sizeof *k->weight_of);
     k->first_user = calloc(s->walk.n_slots ? s->walk.n_slots : 1, sizeof *k->first_user);
     for (uint32_t i = 0; k->weight_of && i < s->n_scopes; i++)
         k->weight_of[i].value = IR_NONE;

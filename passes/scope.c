@@ -128,7 +128,7 @@ static int scope_from_output(struct state *s, uint32_t node, uint32_t *out)
     struct str name = ir_value_name(s->m, ir_node_output(s->m, &s->m->nodes[node], 0));
     ptrdiff_t slash = str_rchr(name, '/');
     *out = 0;
-    if (slash < 0 || name.s[0] != '/' ||
+    if (slash < 0 || !str_starts(name, STR_LIT("/")) ||
         str_find(str_sub(name, (size_t)slash, name.n - (size_t)slash), STR_LIT("_output_")) < 0)
         return 0;
     return scope_from_name(s, name, out);
@@ -229,7 +229,7 @@ static int split_stack(struct state *s, struct scope *sc)
         fqns[n] = fqn_clean(fqn, &s->arena);
         if (!fqns[n].s)
             return IR_EMEM;
-        sc->cls = b < 0 ? (struct str){0} : str_sub(tail, (size_t)b + 1, tail.n - (size_t)b - 1);
+        sc->cls = b < 0 ? ((struct str){0}) : str_sub(tail, (size_t)b + 1, tail.n - (size_t)b - 1);
         n++;
     }
     sc->atoms = arena_alloc(&s->arena, n ? n : 1, sizeof *sc->atoms);

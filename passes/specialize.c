@@ -198,14 +198,16 @@ int pass_specialize(struct state *s)
     struct specializer k = {.s = s};
     if (!s->o->specialize || s->plan->n_varies == 0)
         return 0;
-    names_init(&k.kinds);
     k.first = arena_alloc(&s->arena, (size_t)s->walk.n_frames + 2, sizeof *k.first);
     k.kind_of = arena_alloc(&s->arena, (size_t)s->walk.n_frames + 1, sizeof *k.kind_of);
-    int rc = k.first && k.kind_of ? collect(&k) : IR_EMEM;
+    if (!k.first || !k.kind_of)
+        return IR_EMEM;
+    names_init(&k.kinds);
+    int rc = collect(&k);
     for (uint32_t f = s->walk.n_frames; !rc && f-- > 1;)
         if (is_function(s, f))
             rc = find_kind(&k, f);
-    for (size_t i = k.first ? k.first[FRAME_MAIN] : 0; !rc && i < k.first[FRAME_MAIN + 1]; i++)
+    for (size_t i = k.first[FRAME_MAIN]; !rc && i < k.first[FRAME_MAIN + 1]; i++)
         if (k.events[i].what >= CALL)
             k.events[i].what = CALL + k.kind_of[k.events[i].what - CALL];
     if (!rc)

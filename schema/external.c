@@ -15,7 +15,8 @@ enum { COMPARE_PIECE = 64 * 1024 };
 
 static int no_memory(struct diag *d)
 {
-    return diag_error(d, IR_EMEM, "out of memory");
+    diag_error(d, IR_EMEM, "out of memory");
+    return IR_EMEM;
 }
 
 static void close_fd(int *fd)

@@ -48,12 +48,13 @@ static int hex_value(char c)
 /* At the backslash. */
 static int scan_escape(struct scan *s)
 {
+    static const char plain[] = {'"', '\\', '/', 'b', 'f', 'n', 'r', 't'};
     s->p++;
     if (s->p == s->end)
         return fail(s, "text ends in a string");
     char c = *s->p++;
     if (c != 'u')
-        return memchr("\"\\/bfnrt", c, 8) ? 0 : fail(s, "unknown escape in a string");
+        return memchr(plain, c, sizeof plain) ? 0 : fail(s, "unknown escape in a string");
     if (s->end - s->p < 4)
         return fail(s, "text ends in a string");
     for (int i = 0; i < 4; i++, s->p++)

@@ -29,18 +29,27 @@ static int string_field(struct arena *a, uint32_t number, struct str text, struc
     return 0;
 }
 
+/* Has a segment its record, or needs none, since it is the source itself? */
+static bool has_record(const struct cloner *k, uint32_t seg)
+{
+    return seg == IR_NONE || k->record[seg] != SPLICE_TOP || k->m->segs[seg].span.off <= k->base;
+}
+
 /* The record of a segment, with those around it. SPLICE_TOP when memory is exhausted or it is the source
  * itself. */
 static uint32_t seg_record(struct cloner *k, uint32_t seg)
 {
-    if (seg == IR_NONE || k->record[seg] != SPLICE_TOP)
-        return seg == IR_NONE ? SPLICE_TOP : k->record[seg];
-    const struct ir_seg *s = &k->m->segs[seg];
-    if (s->span.off <= k->base) /* the function itself is the source */
-        return SPLICE_TOP;
-    uint32_t parent = seg_record(k, s->parent);
-    k->record[seg] = splice_record(&k->splice, s->span.off - k->base, s->span.len, parent);
-    return k->record[seg];
+    while (!has_record(k, seg)) {
+        uint32_t at = seg; /* the outermost around it that has none */
+        while (!has_record(k, k->m->segs[at].parent))
+            at = k->m->segs[at].parent;
+        const struct ir_seg *s = &k->m->segs[at];
+        uint32_t parent = s->parent == IR_NONE ? SPLICE_TOP : k->record[s->parent];
+        k->record[at] = splice_record(&k->splice, s->span.off - k->base, s->span.len, parent);
+        if (k->record[at] == SPLICE_TOP)
+            return SPLICE_TOP;
+    }
+    return seg == IR_NONE ? SPLICE_TOP : k->record[seg];
 }
 
 /* Replaces the last field of this number in a record, which is the one that counts, by a string field;

@@ -132,7 +132,7 @@ bool pt2_looks_like(const uint8_t *bytes, uint64_t size)
 static struct str below_root(struct str name)
 {
     ptrdiff_t slash = str_chr(name, '/');
-    return slash < 0 ? (struct str){0} : str_sub(name, (size_t)slash + 1, name.n - (size_t)slash - 1);
+    return slash < 0 ? ((struct str){0}) : str_sub(name, (size_t)slash + 1, name.n - (size_t)slash - 1);
 }
 
 static bool is_flat(struct str name)
@@ -205,7 +205,7 @@ static int find_programs(struct pt2_reader *r)
         if (flat ? is_flat(name) : is_packaged(name)) {
             size_t dir = strlen("models/"), ext = strlen(".json");
             p->programs[p->n_programs++] = (struct pt2_program){
-                .member = i, .name = flat ? (struct str){0} : str_sub(s, dir, s.n - dir - ext)};
+                .member = i, .name = flat ? ((struct str){0}) : str_sub(s, dir, s.n - dir - ext)};
         }
     }
     return 0;

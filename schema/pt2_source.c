@@ -6,7 +6,8 @@
 
 static int no_memory(struct ir_model *m)
 {
-    return diag_error(m->diag, IR_EMEM, "out of memory");
+    diag_error(m->diag, IR_EMEM, "out of memory");
+    return IR_EMEM;
 }
 
 /* Tokens of a node's JSON; those of the last node are kept, as passes ask about one node after the other. */
@@ -251,7 +252,7 @@ int pt2_custom_read(struct pt2_reader *r, uint32_t metadata, bool tags_only)
     if (custom.n == 0)
         return 0;
     int rc = custom_json(&j, &text, r->m, custom); /* what is no object is another's */
-    if (rc == 1)
+    if (rc == 1 && j.n)
         rc = take_entries(r, &j, tags_only);
     json_free(&j);
     free(text);

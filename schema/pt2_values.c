@@ -31,7 +31,7 @@ int pt2_bind(struct pt2_reader *r, uint32_t token, uint32_t name, uint32_t value
     int rc = room_for_binding(r, name);
     if (rc != 0)
         return rc;
-    struct pt2_binding *b = &r->bindings[name];
+    struct pt2_binding *b = &r->bindings[name]; /* which has room now */
     if (b->epoch == r->graph + 1)
         return pt2_fail(r, token, "value \"%.*s\" is defined twice", STR_ARG(r->m->names.text[name]));
     b->epoch = r->graph + 1;

@@ -55,7 +55,8 @@ struct writer {
 
 static int no_memory(struct writer *w)
 {
-    return diag_error(w->d, IR_EMEM, "out of memory");
+    diag_error(w->d, IR_EMEM, "out of memory");
+    return IR_EMEM;
 }
 
 /* ---- sac.undo ---- */
@@ -253,7 +254,7 @@ static int bad_custom(struct writer *w, uint32_t node, struct str metadata)
 static int make_custom(struct str *out, struct writer *w, const struct target *t, uint32_t node,
                        const struct annot *members, size_t n)
 {
-    struct str base, back;
+    struct str base = {0}, back = {0};
     int rc = t->foreign && n ? IR_EINPUT : custom_strip(&base, t->was, &w->arena);
     if (rc == 0)
         rc = custom_add(out, n ? base : t->was, members, n, &w->arena);
@@ -338,7 +339,7 @@ static size_t count_members(const struct annots *a, size_t from, uint32_t node)
 
 static int tag_node(struct writer *w, uint32_t node, const struct annot *members, size_t n)
 {
-    struct target t;
+    struct target t = {0};
     struct str text = pt2_text(w->m, node);
     if (n == 0 && !has(text, "\"custom\""))
         return 0;
@@ -457,7 +458,7 @@ static int add_undo(struct writer *w, struct annot *members, size_t *n)
 
 static int tag_model(struct writer *w, struct zip_wide *wide)
 {
-    struct target t;
+    struct target t = {0};
     struct annot *members;
     struct str custom;
     uint32_t node;
