@@ -301,11 +301,11 @@ HEADERS   := $(wildcard ir/*.h schema/*.h passes/*.h passes/*.def lib/*.h cli/*.
 
 lint: ## look for mistakes with gcc -fanalyzer, clang-tidy and cppcheck; none may be found (.clang-tidy says what is off, and why)
 	$(call install_missing,$(DEPS) $(DEPS_LINT))
-	$(SUBMAKE) lint-all
+	$(SUBMAKE) -k lint-all
 
 lint-all: $(LINT) $(BUILD)/lint/cppcheck
 
-$(BUILD)/lint/%: %.c $(HEADERS) .clang-tidy Makefile | $(PB).h
+$(BUILD)/lint/%: %.c $(HEADERS) .clang-tidy | $(PB).h
 	@mkdir -p $(@D)
 	$(call show,LINT)gcc -std=c11 $(CPPFLAGS_ALL) $(ANALYZE) -S -o $@.s $< && clang-tidy --quiet $< -- -std=c11 $(CPPFLAGS_ALL) && mv $@.s $@
 

@@ -153,7 +153,7 @@ static void seam_step(struct blocker *b, struct seam *m, uint32_t step, uint32_t
 static int find_tails(struct blocker *b)
 {
     struct state *s = b->s;
-    struct seam *seams = malloc((size_t)(b->paths.n + 1) * sizeof *seams);
+    struct seam *seams = calloc((size_t)b->paths.n + 1, sizeof *seams);
     uint32_t *next = malloc((size_t)(s->walk.n_steps + 1) * sizeof *next);
     int rc = seams && next ? 0 : IR_EMEM;
     for (uint32_t i = 0; !rc && i < b->paths.n; i++)

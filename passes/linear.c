@@ -233,12 +233,10 @@ static int name_mm(struct namer *k, struct mm *mm)
     fqn = listed_name(s, fqn);
     if (gathered) /* the name is an Embedding's */
         by_param = false;
-    if (by_param) {
+    if (by_param || (!fqn.fqn.n && param.fqn.n && kind != PARAM_BIAS)) {
         mm->fqn = param.fqn, mm->evidence = EV_PARAM;
     } else if (fqn.fqn.n) {
         mm->fqn = fqn.fqn, mm->evidence = scope_ev, mm->loose = loose;
-    } else if (param.fqn.n && kind != PARAM_BIAS) {
-        mm->fqn = param.fqn, mm->evidence = EV_PARAM;
     } else if (mm->bias.value != IR_NONE) {
         struct use b = walk_resolve(&s->walk, mm->bias);
         if (b.value != IR_NONE &&

@@ -1,13 +1,14 @@
 #!/bin/sh
-# What is left when memory, disk or power fail: faults.sh [--all] BUILD [DEBUG].
+# What is left when memory, disk or power fail: faults.sh [--all] [--only KIND] BUILD [DEBUG].
 #
 # Runs commands on small models again and again, each time with one fault (tests/faults/faults.c says which there are and what
 # must hold), and some things that are no fault of anybody: outputs that are no files, two processes that write one. Without
 # --all only every so many-th fault is tried. Allocations fail in the program of build DEBUG, where the arena asks for each
 # on its own (BUILD itself, when none is given). The last line is "N passed, M failed".
 set -u
-all=
+all= only=
 [ "$1" = --all ] && all=1 && shift
+[ "$1" = --only ] && only=$2 && shift 2
 build=$(realpath "$1") sactag=$(realpath "$1/sactag") debug=$(realpath "${2-$1}/sactag") root=$(cd "$(dirname "$0")/.." && pwd) passed=0 failed=0
 tmp=$(mktemp -d) || exit 1
 trap 'rm -rf "$tmp"; [ -z "${shm-}" ] || rm -rf "$shm"' EXIT
@@ -39,6 +40,7 @@ faults()
     shift 3
     [ -z "$all" ] || stride=1
     for kind in $kinds; do
+        [ -z "$only" ] || [ $kind = "$only" ] || continue
         work=${base-$tmp}/work
         rm -rf "$work" && mkdir "$work" || exit 1
         shim= program=$sactag
