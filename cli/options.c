@@ -72,6 +72,9 @@ static const struct option_spec specs[OPT_COUNT] = {
                        false},
     [OPT_MAX_NODES] = {"max-nodes", NULL, "N", "refuse models with more nodes (50000000)", 0, GROUP_LIMIT,
                        false, false},
+    [OPT_MAX_STEPS] = {"max-steps", NULL, "N",
+                       "refuse calls of functions that expand to more nodes (50000000)", 0, GROUP_LIMIT,
+                       false, false},
     [OPT_MAX_MEMORY] = {"max-memory", NULL, "N[K|M|G]",
                         "refuse what needs more bytes of memory (by size of the graph)", 0, GROUP_LIMIT,
                         false, false},
@@ -381,6 +384,8 @@ static int take_limit(struct options *o, enum option_id id, const char *value, c
         o->limits.max_depth = (uint32_t)number;
     else if (id == OPT_MAX_NODES)
         o->limits.max_nodes = number;
+    else if (id == OPT_MAX_STEPS)
+        o->limits.max_steps = number;
     else
         o->limits.max_memory = number;
     return 0;

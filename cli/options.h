@@ -37,6 +37,7 @@ enum option_id {
     OPT_DOT,
     OPT_MAX_DEPTH,
     OPT_MAX_NODES,
+    OPT_MAX_STEPS,
     OPT_MAX_MEMORY,
     OPT_COLOR,
     OPT_QUIET,
@@ -52,7 +53,8 @@ enum option_id {
     (OPT_BIT(OPT_FQN) | OPT_BIT(OPT_FORCE_SHAPE) | OPT_BIT(OPT_MATCH) | OPT_BIT(OPT_PROFILE) |               \
      OPT_BIT(OPT_BLOCKS) | OPT_BIT(OPT_MM_RULE) | OPT_BIT(OPT_MM_OPS) | OPT_BIT(OPT_ORDER) |                 \
      OPT_BIT(OPT_STRICT) | OPT_BIT(OPT_SPECIALIZE) | OPT_BIT(OPT_CONFIG))
-#define OPT_LIMITS (OPT_BIT(OPT_MAX_DEPTH) | OPT_BIT(OPT_MAX_NODES) | OPT_BIT(OPT_MAX_MEMORY))
+#define OPT_LIMITS                                                                                           \
+    (OPT_BIT(OPT_MAX_DEPTH) | OPT_BIT(OPT_MAX_NODES) | OPT_BIT(OPT_MAX_STEPS) | OPT_BIT(OPT_MAX_MEMORY))
 #define OPT_COMMON                                                                                           \
     (OPT_BIT(OPT_COLOR) | OPT_BIT(OPT_QUIET) | OPT_BIT(OPT_VERBOSE) | OPT_BIT(OPT_HELP) |                    \
      OPT_BIT(OPT_VERSION) | OPT_LIMITS)

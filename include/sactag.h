@@ -101,8 +101,10 @@ const char *sactag_diag_error(const sactag_diag *d);
 #define SACTAG_MAX_DEPTH       64 /* graphs nested in graphs; torch.export nests fewer than 10 */
 #define SACTAG_MAX_NODES       UINT64_C(50000000) /* in all graphs; numbers of nodes are 32 bits */
 #define SACTAG_MAX_STEPS       UINT64_C(50000000) /* nodes after expanding calls of functions: calls multiply */
-#define SACTAG_MEMORY_PER_BYTE 32          /* memory ≤ this × bytes of the graph without tensors ... */
-#define SACTAG_MEMORY_BASE     (64u << 20) /* ... plus this, so that small files are never refused */
+/* Memory of the graph ≤ this × bytes of the graph without tensors, plus a base, so that small files are never
+ * refused; as much again for a plan, and for making one. */
+#define SACTAG_MEMORY_PER_BYTE 32
+#define SACTAG_MEMORY_BASE     (64u << 20)
 
 struct sactag_limits {
     uint32_t max_depth;

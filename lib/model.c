@@ -6,6 +6,9 @@
 
 #include <stdlib.h>
 
+/* No graph is nested deeper than its nodes can be numbered, and this times eight still is a number. */
+#define DEPTH_MOST (UINT32_MAX / 8)
+
 struct diag *model_reports_to(sactag_model *m, sactag_diag *d)
 {
     m->ir.diag = diag_of(d);
@@ -56,6 +59,7 @@ static int read_bytes(sactag_model *m, const struct sactag_limits *l, struct dia
 static int read_model(sactag_model *m, const struct sactag_limits *l, struct diag *d)
 {
     ir_model_init(&m->ir, d, l->max_memory ? (size_t)l->max_memory : memory_limit(m->size));
+    m->max_depth = l->max_depth <= DEPTH_MOST ? l->max_depth : DEPTH_MOST;
     m->max_steps = l->max_steps ? l->max_steps : SACTAG_MAX_STEPS;
     int e = read_bytes(m, l, d);
     if (!e && !l->max_memory) /* now it is known how much of the file was tensors */

@@ -28,7 +28,8 @@ struct sactag_model {
     const uint8_t *bytes; /* the whole input: an ONNX file, or the archive of a .pt2 */
     uint64_t size;
     uint64_t max_steps;
-    bool verified; /* ir_verify() found nothing wrong */
+    uint32_t max_depth; /* 0: the default */
+    bool verified;      /* ir_verify() found nothing wrong */
 };
 
 /* A plan as the API shows it. Rows are shown straight from `plan`; only what has another form there is kept

@@ -2,6 +2,7 @@
 #include "lib/model.h"
 #include "lib/options_read.h"
 #include "passes/fqn.h"
+#include "passes/walk.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -146,6 +147,7 @@ static int resolve(struct policy_options *out, const struct sactag_options *o, c
     out->strict = o->strict;
     out->specialize = o->specialize;
     out->max_steps = m->max_steps;
+    out->max_depth = m->max_depth * WALK_DEPTH_PER_LEVEL;
     out->max_memory = m->ir.arena.limit;
     if (!e)
         e = copy_strings(&out->fqns, &out->n_fqns, o->fqns, o->n_fqns, "FQN", a, d);

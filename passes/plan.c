@@ -72,9 +72,10 @@ static int find_program(struct state *s)
 
 int pass_walk(struct state *s)
 {
+    const struct walk_limits limits = {s->o->max_steps, s->o->max_depth, &s->arena};
     int rc = find_program(s);
     if (!rc)
-        rc = walk_build_from(&s->walk, s->m, s->root, s->o->max_steps, &s->arena, s->d);
+        rc = walk_build_from(&s->walk, s->m, s->root, &limits, s->d);
     if (!rc && !s->walk.sorted)
         diag_note(s->d, "the nodes are not in topological order: ordered, stably");
     if (!rc)

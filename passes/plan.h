@@ -34,7 +34,8 @@ struct policy_options {
     uint32_t n_mm_ops;
     bool strict, specialize;
     uint64_t max_steps;
-    size_t max_memory; /* of the plan, and as much again for making it; 0 = no limit */
+    uint32_t max_depth; /* of the walk; 0: the default */
+    size_t max_memory;  /* of the plan, and as much again for making it; 0 = no limit */
 };
 
 struct plan_row {

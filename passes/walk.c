@@ -6,8 +6,6 @@
 #include <xxhash.h>
 
 /* A function that calls functions that call functions ... : no exporter goes near this. */
-#define FRAME_DEPTH_MAX 512
-#define FRAMES_MAX      1000000 /* calls of functions; torch.export makes some thousands */
 
 void walk_free(struct walk *w)
 {
@@ -124,8 +122,7 @@ struct walker {
     struct level *stack;
     size_t n, cap;
     uint32_t **order; /* per graph, made when first walked */
-    uint64_t max_steps;
-    struct arena *memory; /* that frames, steps and slots are charged to, or NULL */
+    struct walk_limits limits;
     struct diag *d;
 };
 
@@ -147,27 +144,27 @@ static int graph_order(struct walker *k, uint32_t graph)
 
 static int charge(struct walker *k, size_t bytes)
 {
-    if (!k->memory || arena_charge(k->memory, bytes) == 0)
+    if (!k->limits.memory || arena_charge(k->limits.memory, bytes) == 0)
         return 0;
     return diag_error(
         k->d, IR_EINPUT,
         "the nodes that run, with calls of functions expanded, need more memory than the limit of "
         "%zu bytes",
-        k->memory->limit);
+        k->limits.memory->limit);
 }
 
 static int enter(struct walker *k, uint32_t parent, uint32_t node, uint32_t graph)
 {
     struct walk *w = k->w;
-    if (k->n >= FRAME_DEPTH_MAX)
-        return diag_error(k->d, IR_EINPUT, "functions and nested graphs call each other more than %d deep",
-                          FRAME_DEPTH_MAX);
+    if (k->n >= k->limits.depth)
+        return diag_error(k->d, IR_EINPUT, "functions and nested graphs call each other more than %u deep",
+                          k->limits.depth);
     for (uint32_t f = parent; f != IR_NONE; f = w->frames[f].parent)
         if (w->frames[f].graph == graph) {
             struct str name = w->m->graphs[graph].name;
             return diag_error(k->d, IR_EINPUT, "function '%.*s' calls itself", STR_ARG(name));
         }
-    if (w->n_frames >= FRAMES_MAX || w->n_frames >= k->max_steps)
+    if (w->n_frames >= k->limits.steps)
         return diag_error(k->d, IR_EINPUT, "calls of functions expand to more than %u graphs", w->n_frames);
     int rc = graph_order(k, graph);
     if (rc)
@@ -187,9 +184,9 @@ static int enter(struct walker *k, uint32_t parent, uint32_t node, uint32_t grap
 static int emit(struct walker *k, uint32_t node, uint32_t frame)
 {
     struct walk *w = k->w;
-    if (w->n_steps >= k->max_steps || w->n_steps == UINT32_MAX - 1)
+    if (w->n_steps >= k->limits.steps || w->n_steps == UINT32_MAX - 1)
         return diag_error(k->d, IR_EINPUT, "calls of functions expand to more than %llu nodes",
-                          (unsigned long long)k->max_steps);
+                          (unsigned long long)k->limits.steps);
     int rc = charge(k, sizeof *w->steps);
     if (rc)
         return rc;
@@ -233,14 +230,16 @@ static int advance(struct walker *k)
 
 int walk_build(struct walk *w, struct ir_model *m, uint64_t max_steps, struct diag *d)
 {
-    return walk_build_from(w, m, 0, max_steps, NULL, d);
+    return walk_build_from(w, m, 0, &(struct walk_limits){.steps = max_steps}, d);
 }
 
-int walk_build_from(struct walk *w, struct ir_model *m, uint32_t root, uint64_t max_steps,
-                    struct arena *memory, struct diag *d)
+int walk_build_from(struct walk *w, struct ir_model *m, uint32_t root, const struct walk_limits *limits,
+                    struct diag *d)
 {
     *w = (struct walk){.m = m, .flat = m->n_graphs == 1, .sorted = true};
-    struct walker k = {.w = w, .max_steps = max_steps, .memory = memory, .d = d};
+    struct walker k = {.w = w, .limits = *limits, .d = d};
+    if (!k.limits.depth)
+        k.limits.depth = WALK_DEPTH;
     k.order = calloc(m->n_graphs ? m->n_graphs : 1, sizeof *k.order);
     int rc = k.order ? number_values(w) : IR_EMEM;
     if (!rc)

@@ -13,6 +13,11 @@
 
 #define FRAME_MAIN 0
 
+/* Frames in each other: functions call functions, whose bodies hold graphs. As many for each level of graphs
+ * that a model may have (SACTAG_MAX_DEPTH). */
+#define WALK_DEPTH_PER_LEVEL 8
+#define WALK_DEPTH           (64 * WALK_DEPTH_PER_LEVEL)
+
 #define WALK_SLOT_BYTES 16 /* what passes/facts.h keeps for each value of each frame */
 
 struct frame {
@@ -54,10 +59,16 @@ struct walk {
 
 /* 0; IR_EINPUT: a cycle, functions that call themselves, too many steps; IR_EMEM. */
 int walk_build(struct walk *w, struct ir_model *m, uint64_t max_steps, struct diag *d);
-/* The same from another main graph: a further program of a .pt2. What it takes, and what one fact per slot
- * will, is charged to `memory` (may be NULL). */
-int walk_build_from(struct walk *w, struct ir_model *m, uint32_t root, uint64_t max_steps,
-                    struct arena *memory, struct diag *d);
+
+/* The same from another main graph, a further program of a .pt2, within more limits. */
+struct walk_limits {
+    uint64_t steps; /* and as many frames */
+    uint32_t depth; /* frames in each other; 0: WALK_DEPTH */
+    struct arena
+        *memory; /* what the walk takes, and what one fact per slot will, is charged to it; or NULL */
+};
+int walk_build_from(struct walk *w, struct ir_model *m, uint32_t root, const struct walk_limits *limits,
+                    struct diag *d);
 void walk_free(struct walk *w);
 
 /* The i-th input or output of a step's node, as the step sees it: not yet resolved. */
