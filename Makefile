@@ -163,7 +163,7 @@ deps-check: ## install these and the packages that the tests need
 
 check: ## install what is missing, build with gcc and clang, plain and sanitised, and run all tests
 	@$(MAKE) --no-print-directory deps-check
-	$(SUBMAKE) all tests
+	$(SUBMAKE) all tests $(BENCH)/gen
 	$(SUBMAKE) all tests VARIANT=asan BUILD=$(BUILD)/asan
 	$(SUBMAKE) all VARIANT=debug BUILD=$(BUILD)/debug
 	$(SUBMAKE) all tests CC=clang BUILD=$(BUILD)/clang
@@ -267,7 +267,7 @@ BENCH     = $(BUILD)/bench
 BENCH_BIN = $(BENCH)/gen $(BENCH)/measure $(BENCH)/peer_c
 BENCH_CXX = $(if $(shell command -v $(CXX) && command -v protoc && ls /usr/include/google/protobuf/message.h 2>/dev/null),$(BENCH)/peer_cpp)
 
-bench: all bench-programs ## compare with cp and with protobuf libraries: SCALE=1 ROUNDS=7 ONLY="W X N M H E curves"
+bench: all bench-programs ## compare with cp and with protobuf libraries: SCALE=1 ROUNDS=7 ONLY="W X N M H E curves diff"
 	@bench/run.sh $(BUILD)
 
 bench-programs: $(BENCH_BIN) $(BENCH_CXX)

@@ -1,13 +1,6 @@
-/* Makes the models of the benchmark: gen KIND:COUNT OUT.onnx. The same arguments give the same bytes.
- *
- *   llama:L           L decoder layers, weights inline (about 100 MB a layer)
- *   llama-external:L  the same, weights in OUT.onnx.data
- *   sparse:L          L wide layers, weights inline but never written: a hole in the file (about 0.44 GB a
- * layer) moe:L             L mixture-of-experts layers of 300 nodes, tiny weights, all the names that
- * exporters write: five metadata strings a node, a value_info for each value fan:N             one value that
- * N nodes read chain:N           N nodes, each reads the one before depth:N           N graphs, each in an If
- * of the one before attr:N            one constant of N bytes in an attribute names:N           N
- * initializers with names of 100 bytes
+/* Makes the models of the benchmark: gen KIND:COUNT OUT.onnx [PREFIX]; without arguments it lists the kinds.
+ * The same arguments give the same bytes. The names of nodes and of what they compute begin with PREFIX: the
+ * same model as another exporter would name it.
  *
  * Fields come in the order in which protobuf writes them. The length of the graph stands before it, and
  * nothing is kept: the model is generated once to be measured, then once for each section. */
@@ -103,7 +96,7 @@ enum { NODE = 1, INIT = 5, INPUT = 11, OUTPUT = 12, INFO = 13 }; /* of GraphProt
 
 struct gen {
     FILE *out, *file; /* the model; its external data */
-    const char *location;
+    const char *location, *prefix;
     enum section section;
     enum data data;
     uint64_t total; /* bytes of the graph */
@@ -338,9 +331,9 @@ static struct name fresh(struct gen *g, const char *base)
         i++;
     g->bases[i].base = base;
     if (g->bases[i].n++ == 0)
-        snprintf(out.s, sizeof out.s, "%s", base);
+        snprintf(out.s, sizeof out.s, "%s%s", g->prefix, base);
     else
-        snprintf(out.s, sizeof out.s, "%s_%u", base, g->bases[i].n - 1);
+        snprintf(out.s, sizeof out.s, "%s%s_%u", g->prefix, base, g->bases[i].n - 1);
     return out;
 }
 
@@ -369,7 +362,7 @@ static struct name node_(struct gen *g, const struct scope *sc, const struct op 
         put_text(b, 2, out.s);
         if (*second.s)
             put_text(b, 2, second.s);
-        snprintf(text, sizeof text, "node_%s_%llu", op->type, (unsigned long long)id);
+        snprintf(text, sizeof text, "%snode_%s_%llu", g->prefix, op->type, (unsigned long long)id);
         put_text(b, 3, text);
         put_text(b, 4, op->type);
         if (op->attr)
@@ -534,10 +527,9 @@ static struct name moe(struct gen *g, const struct size *z, const struct scope *
     struct name w = linear(g, z, &gate, x, z->hidden, z->experts), y = {""};
     w = OPA(g, &router, "Softmax", "aten.softmax.int", "softmax", z->e, "axis=-1", w.s);
     w = OP(g, &router, "TopK", "aten.topk.default", "topk", "batch,seq,2", w.s, "c_2");
-    struct name indices;
-    memcpy(indices.s, "indices", 8);
-    if (w.s[4])
-        snprintf(indices.s, sizeof indices.s, "indices%.64s", w.s + 4);
+    struct name indices; /* as node_() names them: "topk_3" comes with "indices_3" */
+    snprintf(indices.s, sizeof indices.s, "%sindices%.64s", g->prefix,
+             w.s + strlen(g->prefix) + strlen("topk"));
     struct name s = OPA(g, at, "ReduceSum", "aten.sum.dim_IntList", "sum", z->one, "keepdims=1", w.s, "c_m1");
     w = OP(g, at, "Div", "aten.div.Tensor", "div", "batch,seq,2", w.s, s.s);
     for (unsigned e = 0; e < z->experts; e++) {
@@ -737,13 +729,25 @@ static const struct kind {
     void (*build)(struct gen *g, uint64_t count);
     enum data data;
     bool meta;
+    const char *what;
 } kinds[] = {
-    {"llama", llama, INLINE, true},  {"llama-external", llama, EXTERNAL, true},
-    {"sparse", llama, HOLE, true},   {"moe", mixtral, INLINE, true},
-    {"fan", fan, INLINE, false},     {"chain", chain, INLINE, false},
-    {"depth", depth, INLINE, false}, {"attr", attr, INLINE, false},
-    {"names", names, INLINE, false},
+    {"llama", llama, INLINE, true, "decoder layers, weights inline (about 100 MB a layer)"},
+    {"llama-external", llama, EXTERNAL, true, "the same, weights in OUT.onnx.data"},
+    {"sparse", llama, HOLE, true, "wide layers, weights a hole in the file (about 0.44 GB a layer)"},
+    {"moe", mixtral, INLINE, true, "mixture-of-experts layers of 300 nodes, with all that exporters write"},
+    {"fan", fan, INLINE, false, "nodes that read one value"},
+    {"chain", chain, INLINE, false, "nodes, each reads the one before"},
+    {"depth", depth, INLINE, false, "graphs, each in an If of the one before"},
+    {"attr", attr, INLINE, false, "bytes of one constant in an attribute"},
+    {"names", names, INLINE, false, "initializers with names of 100 bytes"},
 };
+
+static void usage(void)
+{
+    fputs("usage: gen KIND:COUNT OUT.onnx [PREFIX]; COUNT is the number of\n", stderr);
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        fprintf(stderr, "  %-15s %s\n", kinds[i].name, kinds[i].what);
+}
 
 /* They stand between initializers and value_info. */
 static void inputs_and_outputs(struct gen *g)
@@ -753,7 +757,9 @@ static void inputs_and_outputs(struct gen *g)
     value_info(g, INPUT, "cos", F32, "batch,1,seq,dim");
     value_info(g, INPUT, "sin", F32, "batch,1,seq,dim");
     value_info(g, INPUT, "condition", BOOL, "");
-    value_info(g, OUTPUT, "logits", F32, "batch,seq,vocab");
+    char logits[32];
+    snprintf(logits, sizeof logits, "%slogits", g->prefix);
+    value_info(g, OUTPUT, logits, F32, "batch,seq,vocab");
 }
 
 static void run(struct gen *g, const struct kind *k, uint64_t count, enum section section)
@@ -791,16 +797,16 @@ static void write_model(struct gen *g, const struct kind *k, uint64_t count)
 int main(int argc, char **argv)
 {
     const struct kind *k = NULL;
-    char *colon = argc == 3 ? strchr(argv[1], ':') : NULL;
+    char *colon = argc == 3 || argc == 4 ? strchr(argv[1], ':') : NULL;
     for (size_t i = 0; colon && i < sizeof kinds / sizeof *kinds; i++)
         if (strlen(kinds[i].name) == (size_t)(colon - argv[1]) &&
             strncmp(kinds[i].name, argv[1], strlen(kinds[i].name)) == 0)
             k = &kinds[i];
     if (!k) {
-        fprintf(stderr, "usage: gen KIND:COUNT OUT.onnx (see the top of bench/gen.c)\n");
+        usage();
         return 2;
     }
-    struct gen g = {.data = k->data, .meta = k->meta};
+    struct gen g = {.data = k->data, .meta = k->meta, .prefix = argc == 4 ? argv[3] : ""};
     char path[4096];
     snprintf(path, sizeof path, "%s.data", argv[2]);
     g.location = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;

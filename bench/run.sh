@@ -3,11 +3,11 @@
 #
 #   SCALE=1        size of the inputs: 1 as docs/PERFORMANCE.md has them (8 GB of disk), 0.02 for a run of a minute
 #   ROUNDS=7       paired rounds; ROUNDS_SLOW for peers that take long
-#   ONLY="W N"     some of W X N M H E curves
+#   ONLY="W N"     some of W X N M H E curves diff
 #   PYTHON=python3 with onnx, or nothing to leave it out
 set -eu
 build=$1 here=$(cd "$(dirname "$0")" && pwd)
-scale=${SCALE:-1} rounds=${ROUNDS:-7} slow=${ROUNDS_SLOW:-3} only=${ONLY:-W X N M H E curves} python=${PYTHON-python3}
+scale=${SCALE:-1} rounds=${ROUNDS:-7} slow=${ROUNDS_SLOW:-3} only=${ONLY:-W X N M H E curves diff} python=${PYTHON-python3}
 case $build in /*) ;; *) build=$PWD/$build ;; esac
 dir=$build/bench sactag=$build/sactag json=$build/bench/lines.json
 mkdir -p "$dir"
@@ -36,6 +36,13 @@ compare()
 {
     OUT=$dir/out/out.onnx "$build/bench/measure" "$1" "$2" "$json"
     echo
+}
+
+# point NAME SIZE ARGUMENTS: what sactag takes, as one line.
+point()
+{
+    echo "$1${tab}$sactag $3" | "$build/bench/measure" "$slow" "$1:$2" "$json" | tail -n 1 |
+        awk -v k="$1" -v n="$2" '{ printf "%-8s %10d %9.3f s %9.1f MB\n", k, n, $3, $NF }'
 }
 
 wants()
@@ -120,18 +127,28 @@ if wants E; then
     rm -rf "$dir/E.out"
 fi
 if wants curves; then
-    echo "scaling: seconds (cpu) and peak anonymous memory by size; each twice the one before"
+    echo "scaling: seconds (cpu) and peak anonymous memory of plan by size; each twice the one before"
     for kind in moe:125 fan:25000 chain:25000 names:25000 attr:25000000 depth:8; do
         base=$(scaled "${kind#*:}")
         [ "${kind%:*}" != depth ] || base=8 # 64 is the limit
         for factor in 1 2 4 8; do
             "$build/bench/gen" "${kind%:*}:$((base * factor))" "$dir/curve.onnx"
             cat "$dir/curve.onnx" >/dev/null
-            echo "plan${tab}$sactag plan -q $dir/curve.onnx" |
-                "$build/bench/measure" "$slow" "${kind%:*}:$((base * factor))" "$json" | tail -n 1 |
-                awk -v k="${kind%:*}" -v n="$((base * factor))" '{ printf "%-8s %10d %9.3f s %9.1f MB\n", k, n, $3, $NF }'
+            point "${kind%:*}" "$((base * factor))" "plan -q $dir/curve.onnx"
         done
     done
+fi
+if wants diff; then
+    echo
+    echo "diff of N against itself as another exporter would name it: seconds (cpu) and peak anonymous memory by layers"
+    base=$(scaled 250)
+    for factor in 1 2 4; do
+        "$build/bench/gen" "moe:$((base * factor))" "$dir/curve.onnx"
+        "$build/bench/gen" "moe:$((base * factor))" "$dir/renamed.onnx" other_
+        cat "$dir/curve.onnx" "$dir/renamed.onnx" >/dev/null
+        point diff "$((base * factor))" "diff -q $dir/curve.onnx $dir/renamed.onnx"
+    done
+    rm -f "$dir/renamed.onnx"
 fi
 rm -rf "$dir/out"
 

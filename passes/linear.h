@@ -8,7 +8,7 @@
 /* Fills s->named: parameters, weights as graph inputs, renamed copies; adds their modules. */
 int find_named(struct state *s);
 
-/* What a value's name tells, or NULL: it carries no parameter's name. */
+/* What a value's name tells, or NULL: it carries no parameter's name, or one that a tool made up. */
 static inline const struct named *named_value(const struct state *s, uint32_t value)
 {
     return s->named_at[value] ? &s->named[s->named_at[value] - 1] : NULL;

@@ -24,7 +24,9 @@ static int add_named(struct state *s, uint32_t value)
 {
     struct named n = {.value = value, .module = IR_NONE};
     int rc = fqn_of_param(&n.kind, &n.fqn, ir_value_name(s->m, value), &s->arena);
-    if (!rc && n.kind != PARAM_NO_NAME && n.fqn.n) {
+    if (!rc && n.kind == PARAM_NO_NAME)
+        return 0;
+    if (!rc && n.fqn.n) {
         n.module = modules_add(&s->modules, n.fqn);
         if (n.module == IR_NONE)
             return IR_EMEM;

@@ -272,8 +272,7 @@ int pass_order(struct state *s)
         struct mm *mm = &s->mms[i];
         uint32_t weight = walk_input(&s->walk, s->walk.steps[mm->step], 1).value;
         uint64_t number;
-        const struct named *named = weight == IR_NONE ? NULL : named_value(s, weight);
-        bool own = named && named->kind != PARAM_NO_NAME; /* which no number is */
+        bool own = weight != IR_NONE && named_value(s, weight); /* then it is no number */
         if (!own && exporter_number(ir_value_name(s->m, weight), &number)) {
             keyed[n++] = (struct keyed_mm){0, call_suffix(s, mm->step), number, mm->step, weight};
         } else if (resaved && mm->counted) {

@@ -125,7 +125,7 @@ struct state {
     struct named *named; /* by value */
     uint32_t n_named;
     size_t cap_named;
-    uint32_t *named_at;     /* per value: 1 + index into named; 0 = carries no parameter's name */
+    uint32_t *named_at;     /* per value: 1 + index into named; 0 = its name tells nothing */
     uint32_t *module_block; /* per module: innermost block around it, or IR_NONE */
     uint32_t *block_of;     /* per step: index into plan->blocks, or IR_NONE */
     uint32_t *call_of;      /* per step: run number of the block */

@@ -131,8 +131,7 @@ void trace_weight(struct state *s, struct mm *mm)
         u = walk_resolve(w, u);
         if (u.value == IR_NONE)
             return;
-        const struct named *named = named_value(s, u.value);
-        if (mm->weight_name == IR_NONE && named && named->kind != PARAM_NO_NAME)
+        if (mm->weight_name == IR_NONE && named_value(s, u.value))
             mm->weight_name = u.value;
         struct step def = walk_def(w, u);
         if (s->is_param[u.value] ||
