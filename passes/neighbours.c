@@ -369,11 +369,9 @@ static void decide(struct finder *f, uint32_t step, struct plan_neighbour *n)
     n->policy = POLICY_SAVE;
     if (leaves(f, step))
         n->reason = "boundary";
-    else if (row && row->list == ALWAYS)
-        n->reason = row->reason;
     else if (f->with_v[step])
         n->reason = "attention";
-    else if (row && !f->scores[step])
+    else if (row && (row->list == ALWAYS || !f->scores[step]))
         n->reason = row->reason;
     else {
         n->policy = POLICY_RECOMPUTE;
