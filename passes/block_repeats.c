@@ -40,6 +40,7 @@ struct splitter {
     uint64_t *seq;
     uint32_t *steps, *fail;
     uint32_t n;           /* steps of the run */
+    bool suffixed;        /* one of them has a suffix */
     bool *is_mm;          /* per step */
     uint32_t *low, *high; /* per scope: suffixes with which the run has it */
 };
@@ -50,6 +51,7 @@ static bool collect_run(struct splitter *k, uint32_t run)
     struct blocker *b = k->b;
     struct state *s = b->s;
     k->n = 0;
+    k->suffixed = false;
     for (uint32_t i = b->runs[run].first; i <= b->runs[run].last; i++) {
         uint32_t step = state_step(s, i);
         if (b->run_of[step] != run || block_step_fixed(s, step))
@@ -57,6 +59,7 @@ static bool collect_run(struct splitter *k, uint32_t run)
         if (s->scope_of[step] == 0 || s->scopes[s->scope_of[step]].kind == SCOPE_STACK)
             return false;
         k->seq[k->n] = call_mark(s, step);
+        k->suffixed |= k->seq[k->n] >> 32 != s->scope_of[step];
         k->steps[k->n++] = step;
     }
     return k->n > 1;
@@ -77,30 +80,32 @@ static int split_by_period(struct splitter *k, uint32_t run, uint32_t p)
     return 0;
 }
 
-/* The number of "_3", 0 without it, and the scope without it. */
-static uint32_t suffix(const struct state *s, uint32_t step, uint32_t *base)
+/* The number of step i's "_3", 0 without it, and its scope without it. */
+static uint32_t suffix(const struct splitter *k, uint32_t i, uint32_t *base)
 {
-    struct str raw = s->scopes[s->scope_of[step]].raw;
-    uint32_t number = 0;
-    *base = (uint32_t)(call_mark(s, step) >> 32);
-    for (size_t i = s->scopes[*base].raw.n + 1; i < raw.n && number < (1u << 24); i++)
-        number = number * 10 + (uint32_t)(raw.s[i] - '0');
-    return *base == s->scope_of[step] ? 0 : number;
+    const struct state *s = k->b->s;
+    uint32_t number = 0, scope = s->scope_of[k->steps[i]];
+    *base = (uint32_t)(k->seq[i] >> 32);
+    if (*base == scope)
+        return 0;
+    struct str raw = s->scopes[scope].raw;
+    for (size_t at = s->scopes[*base].raw.n + 1; at < raw.n && number < (1u << 24); at++)
+        number = number * 10 + (uint32_t)(raw.s[at] - '0');
+    return number;
 }
 
 /* How many calls the suffixes of the run's mms tell of: each mm's module must have been used as often. 1 when
  * they tell of none. */
 static uint32_t calls_by_suffix(struct splitter *k)
 {
-    struct state *s = k->b->s;
     uint32_t calls = 0, base;
     for (uint32_t i = 0; i < k->n; i++) {
-        uint32_t number = suffix(s, k->steps[i], &base);
+        uint32_t number = suffix(k, i, &base);
         k->low[base] = number < k->low[base] ? number : k->low[base];
         k->high[base] = number > k->high[base] ? number : k->high[base];
     }
     for (uint32_t i = 0; i < k->n; i++) {
-        suffix(s, k->steps[i], &base);
+        suffix(k, i, &base);
         uint32_t times = k->high[base] - k->low[base] + 1;
         if (k->is_mm[k->steps[i]] && calls && times != calls)
             return 1;
@@ -120,7 +125,7 @@ static int split_by_suffix(struct splitter *k, uint32_t run, uint32_t calls)
             return rc;
     }
     for (uint32_t i = 0; i < k->n; i++) {
-        uint32_t number = suffix(b->s, k->steps[i], &base);
+        uint32_t number = suffix(k, i, &base);
         if (k->high[base] - k->low[base] + 1 == calls)
             call = number - k->low[base];
         b->run_of[k->steps[i]] = call ? first + call - 1 : run;
@@ -135,10 +140,12 @@ static int split_run(struct splitter *k, uint32_t run)
     uint32_t p = period(k->seq, k->n, k->fail), base;
     if (p < k->n)
         return p < 2 ? 0 : split_by_period(k, run, p);
+    if (!k->suffixed)
+        return 0;
     uint32_t calls = calls_by_suffix(k);
     int rc = calls > 1 && calls <= k->n ? split_by_suffix(k, run, calls) : 0;
     for (uint32_t i = 0; i < k->n; i++) {
-        suffix(k->b->s, k->steps[i], &base);
+        suffix(k, i, &base);
         k->low[base] = UINT32_MAX;
         k->high[base] = 0;
     }

@@ -78,6 +78,10 @@ static inline const uint8_t *wire_varint(const uint8_t *p, const uint8_t *end, u
         *value = *p;
         return p + 1;
     }
+    if (end - p > 1 && p[1] < 0x80) { /* the length of most records */
+        *value = (p[0] & 0x7fU) | (uint64_t)p[1] << 7;
+        return p + 2;
+    }
     return wire_varint_long(p, end, value, error);
 }
 
@@ -89,7 +93,8 @@ static inline int wire_next(struct wire *w, struct wire_field *f)
         return 0;
     int error = WIRE_TRUNCATED;
     uint64_t tag;
-    *f = (struct wire_field){.start = p};
+    f->start = p;
+    f->value = 0;
     p = wire_varint(p, w->end, &tag, &error);
     if (!p)
         return error;
