@@ -70,11 +70,12 @@ check_all()
 {
     must 0 "$sactag" tag t -o a --carrier "$carrier" --tag all --external-data keep -q || return
     must 0 "$sactag" strip a -o s --external-data keep -q && same "$path" s "strip does not restore the bytes ($carrier, all)"
-    must 0 "$sactag" tag "$path" -o s --carrier "$carrier" --tag all --external-data keep -q && same s a "tagged over mms it differs ($carrier, all)"
-    must 0 "$sactag" tag a -o s --carrier "$carrier" --tag all --external-data keep -q && same s a "tagging twice is not tagging once ($carrier, all)"
     must 0 "$sactag" check a -q
+    [ "$carrier" = metadata ] || return 0
+    must 0 "$sactag" tag "$path" -o s --tag all --external-data keep -q && same s a "tagged over mms it differs (all)"
+    must 0 "$sactag" tag a -o s --tag all --external-data keep -q && same s a "tagging twice is not tagging once (all)"
     must 0 "$sactag" show a --format tsv >w && cut -f 1,2,3,5,11 w | sort >got &&
-        { comm -23 want got >missing; [ ! -s missing ] || fail "mms have other tags ($carrier, all)"; }
+        { comm -23 want got >missing; [ ! -s missing ] || fail "mms have other tags (all)"; }
 }
 
 # Failing writes: a full disk, no such directory, a limit on the size of files.
