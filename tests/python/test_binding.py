@@ -254,6 +254,19 @@ class Writing(TemporaryFolder):
             self.assertEqual(sactag.tag(MOE, GATE, carrier=carrier), self.tagged_by_program(MOE, "--fqn", *GATE, "--carrier", carrier))
             self.assertEqual(sactag.tags(sactag.tag(MOE, carrier=carrier)).summary.carrier, carrier)
 
+    def test_every_node(self):
+        tagged = sactag.tag(MOE, GATE, tag="all")
+        self.assertEqual(tagged, self.tagged_by_program(MOE, "--fqn", *GATE, "--tag", "all"))
+        self.assertEqual(sactag.strip(tagged), MOE.read_bytes())
+        self.assertEqual(sactag.check(tagged), ())
+        self.assertEqual(sactag.diff(sactag.plan(MOE, GATE), tagged).changed, ())
+        found = {r.node: r for r in sactag.tags(tagged)}
+        for row in sactag.plan(MOE, GATE):
+            self.assertEqual(found[row.node].policy if row.node in found else "none", row.policy)
+        softmax = [r for r in found.values() if r.op == "Softmax"]
+        self.assertEqual({r.policy for r in softmax}, {"recompute"})
+        self.assertEqual({r.reason for r in softmax}, {"scores", "rest"})
+
     def test_out_and_in_place(self):
         model = self.folder / "model.onnx"
         shutil.copy(MOE, model)
