@@ -432,6 +432,20 @@ static void free_scratch(struct pt2_reader *r)
     r->d = NULL;
 }
 
+/* No array is NULL, so that others may point into one that is empty. */
+static int first_room(struct pt2_reader *r)
+{
+    struct ir_model *m = r->m;
+    int rc = pt2_room(r, &m->nodes, &r->cap_nodes, 1, sizeof *m->nodes);
+    if (rc == 0)
+        rc = pt2_room(r, &m->values, &r->cap_values, 1, sizeof *m->values);
+    if (rc == 0)
+        rc = pt2_room(r, &m->operands, &r->cap_operands, 1, sizeof *m->operands);
+    if (rc == 0)
+        rc = pt2_room(r, &m->params, &r->cap_params, 1, sizeof *m->params);
+    return rc ? rc : pt2_room(r, &m->ops, &r->cap_ops, 1, sizeof *m->ops);
+}
+
 int pt2_read(struct ir_model *m, const uint8_t *bytes, uint64_t size, const struct pt2_limits *limits,
              struct diag *d)
 {
@@ -457,6 +471,8 @@ int pt2_read(struct ir_model *m, const uint8_t *bytes, uint64_t size, const stru
     int rc = zip_dir_read(&r->pt2.zip, bytes, size, &m->arena, d);
     if (rc == 0 && (rc = find_programs(r)) == 0)
         rc = load_programs(r);
+    if (rc == 0)
+        rc = first_room(r);
     for (uint32_t i = 0; rc == 0 && i < r->pt2.n_programs; i++)
         rc = read_program(r, i);
     if (rc == 0)

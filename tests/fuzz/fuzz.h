@@ -52,6 +52,8 @@ int fuzz_put(void *text, const char *bytes, size_t n); /* as sactag_put */
 #define FUZZ_ATTRIBUTE 2u
 #define FUZZ_POPART    4u
 
+#define FUZZ_CHOICES 12 /* ways to decide */
+
 /* Opens, decides, tags with each of these carriers, strips, and so on; `choice` picks the options. */
 void fuzz_model(const uint8_t *bytes, size_t n, unsigned carriers, size_t choice);
 

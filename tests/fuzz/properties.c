@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define N_CHOICES 12
-
 /* The ways to decide that are tried, by turns. */
 static void choose(struct sactag_options *o, struct sactag_write_options *w, size_t choice)
 {
@@ -20,7 +18,7 @@ static void choose(struct sactag_options *o, struct sactag_write_options *w, siz
     sactag_write_options_init(w);
     w->external = SACTAG_EXTERNAL_KEEP;
     o->fqns = gate, o->n_fqns = 1;
-    switch (choice % N_CHOICES) {
+    switch (choice % FUZZ_CHOICES) {
     case 1:
         o->fqns = several, o->n_fqns = 3, o->blocks = whole, o->n_blocks = 1;
         break;

@@ -60,14 +60,17 @@ static void run_folder(const char *path)
 }
 
 #ifdef __AFL_FUZZ_TESTCASE_LEN
+#pragma clang diagnostic ignored "-Wshorten-64-to-32" /* in AFL++'s macros */
 __AFL_FUZZ_INIT();
 
 static int by_afl(void)
 {
     __AFL_INIT();
     const uint8_t *bytes = __AFL_FUZZ_TESTCASE_BUF;
-    while (__AFL_LOOP(10000))
-        run_bytes(bytes, (size_t)__AFL_FUZZ_TESTCASE_LEN);
+    while (__AFL_LOOP(10000)) {
+        size_t n = (size_t)__AFL_FUZZ_TESTCASE_LEN;
+        run_bytes(bytes, n);
+    }
     return 0;
 }
 #else

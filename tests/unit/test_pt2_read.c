@@ -181,6 +181,26 @@ Test(pt2_read, several_outputs_and_none)
     close_model(&o);
 }
 
+static int count(void *n, const char *text, size_t len)
+{
+    (void)text;
+    *(size_t *)n += len;
+    return 0;
+}
+
+/* Sanitizers see it when an array that is not there is pointed into. */
+Test(pt2_read, a_graph_without_operands_is_printed)
+{
+    struct opened o;
+    size_t n = 0;
+    open_text(&o, PROGRAM(GRAPH("", "", NODE("torch.ops.aten.rand.default", "", "", ""), ""), "", "", ""));
+    cr_assert_eq(o.rc, 0, "%s", first_error(&o.d));
+    cr_expect_eq(o.m.n_operands, 0);
+    cr_expect_eq(ir_print(&o.m, count, &n), 0);
+    cr_expect_gt(n, 0);
+    close_model(&o);
+}
+
 Test(pt2_read, symbolic_sizes)
 {
     struct opened o;
