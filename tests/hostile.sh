@@ -49,6 +49,10 @@ finish()
         echo "FAIL hostile $arguments: control characters are printed"
         bad=1
     fi
+    if ! cat "$tmp/got.out" "$tmp/got.err" | iconv -f UTF-8 -t UTF-8 >/dev/null 2>&1; then
+        echo "FAIL hostile $arguments: what is printed is not UTF-8"
+        bad=1
+    fi
     rm -rf out && mkdir out
     if [ "$(find . | LC_ALL=C sort)" != "$before" ]; then
         echo "FAIL hostile $arguments: something is left behind"

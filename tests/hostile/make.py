@@ -210,6 +210,18 @@ def name_files():
     for key, name in evil.items():
         F["name_%s.onnx" % key] = model(graph([mm("x", "w", name, name)]))
         F["undefined_%s.onnx" % key] = model(graph([mm(name, "w", "y", "n")]))
+    bad = b"\x1b[31m\n\tindex\xff\xc2\x9b"
+    layers, nodes = [], []
+    for i in b"01":
+        for name, shape in ((b"w", (4, 4)), (b"a.gate", (4, 4)), (b"a." + bad, (4, 4))):
+            fqn = bad + b"." + bytes([i]) + b"." + name
+            layers.append(tensor(fqn + b".weight", shape))
+            nodes.append(node("Transpose", [fqn + b".weight"], [fqn + b"t"], b"t" + bad, [ints("perm", [1, 0])]))
+            nodes.append(node("MatMul", ["x", fqn + b"t"], [fqn + b"y"], b"/" + fqn.replace(b".", b"/") + b"/MatMul",
+                              more=entry(9, bad, bad)))
+    nodes.append(node(bad, ["x"], ["z" + "q"], bad, [text_attr(bad, bad)], domain=bad))
+    F["names.onnx"] = (num(1, 8) + rec(2, bad) + rec(3, bad) + rec(7, graph(nodes, layers) + rec(2, bad)) + rec(8, rec(1, "") + num(2, 17))
+                       + rec(8, rec(1, bad) + num(2, 1)) + entry(14, bad, bad))
     F["name_long.onnx"] = model(graph([mm("x", "w", "y", b"L" * 1000000)]))
     F["undefined_long.onnx"] = model(graph([mm(b"L" * 1000000, "w", "y", "n")]))
     deep = ".".join(str(i) for i in range(20000))
