@@ -88,7 +88,7 @@ static int compare(struct side *a, struct side *b, struct options *o, bool *diff
     struct diff_page page = {
         .o = o, .a = page_side(a, o->args[0]), .b = page_side(b, o->args[1]), .changes = NULL};
     sactag_changes *changes = NULL;
-    struct out out;
+    struct out out = {.fd = -1};
     int e = input_done(&b->in, o, sactag_diff(&changes, a->plan, b->plan, b->in.d));
 
     page.changes = changes;

@@ -105,21 +105,24 @@ static int take_lines(struct options *o, FILE *f, const char *path, char *line)
     return 0;
 }
 
-int config_read(struct options *o, const char *path)
+static int take_file(struct options *o, const char *path, char *line)
 {
-    bool is_stdin = strcmp(path, "-") == 0;
-    FILE *f = is_stdin ? stdin : fopen(path, "re");
-    char *line = malloc(LINE_MAX_BYTES);
-    int e;
+    FILE *f = fopen(path, "re");
 
     if (!f)
-        e = message_error(5, &o->voice, path, "cannot open: %s", strerror(errno));
-    else if (!line)
-        e = message_nomem(&o->voice);
-    else
-        e = take_lines(o, f, is_stdin ? "stdin" : path, line);
+        return message_error(5, &o->voice, path, "cannot open: %s", strerror(errno));
+    int e = take_lines(o, f, path, line);
+    fclose(f);
+    return e;
+}
+
+int config_read(struct options *o, const char *path)
+{
+    char *line = malloc(LINE_MAX_BYTES);
+
+    if (!line)
+        return message_nomem(&o->voice);
+    int e = strcmp(path, "-") == 0 ? take_lines(o, stdin, "stdin", line) : take_file(o, path, line);
     free(line);
-    if (f && f != stdin)
-        fclose(f);
     return e;
 }

@@ -130,8 +130,9 @@ static char *format(const char *fmt, va_list ap) __attribute__((format(printf, 1
 static char *format(const char *fmt, va_list ap)
 {
     char text[DIAG_TEXT_MAX + sizeof "..."];
+    size_t n = diag_format(text, sizeof text, fmt, ap);
 
-    return escaped((struct str){text, diag_format(text, sizeof text, fmt, ap)});
+    return escaped((struct str){text, n});
 }
 
 /* Was the same said before? Several programs of one archive give rise to the same warnings. */

@@ -372,12 +372,12 @@ static int read_program(struct pt2_reader *r, uint32_t program)
     int rc = json_parse(&json, prog->text, depth, r->m->arena.limit, &e);
     if (rc == IR_EMEM)
         return pt2_no_memory(r);
-    r->json = &json;
     r->program = program;
     r->graph = r->node = IR_NONE;
     if (rc != 0)
         return diag_error_at(r->d, rc, NULL, "program", offset_of(r, prog->text.s + e.offset),
                              "the program is not valid JSON: %s", e.message);
+    r->json = &json; // cppcheck-suppress autoVariables; until the end of this function
     if ((rc = pt2_expect(r, 0, JSON_KIND_OBJECT, "program")) == 0 && (rc = read_version(r)) == 0 &&
         (rc = read_opsets(r)) == 0 && (rc = read_dialect(r)) == 0)
         rc = pt2_program_read(r, program);

@@ -29,7 +29,7 @@ static int room_for_binding(struct pt2_reader *r, uint32_t name)
 int pt2_bind(struct pt2_reader *r, uint32_t token, uint32_t name, uint32_t value)
 {
     int rc = room_for_binding(r, name);
-    if (rc != 0)
+    if (rc != 0 || !r->bindings)
         return rc;
     struct pt2_binding *b = &r->bindings[name]; /* which has room now */
     if (b->epoch == r->graph + 1)

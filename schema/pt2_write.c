@@ -158,7 +158,7 @@ static int remember(struct writer *w, uint32_t node, struct str custom)
         return IR_EMEM;
     w->n_undo += (size_t)(node == ANNOT_MODEL ? sprintf(w->undo + w->n_undo, "m=")
                                               : sprintf(w->undo + w->n_undo, "n%u=", node));
-    for (size_t i = 0; i < custom.n; i++) {
+    for (size_t i = 0; custom.s && i < custom.n; i++) {
         w->undo[w->n_undo++] = hex[(uint8_t)custom.s[i] >> 4];
         w->undo[w->n_undo++] = hex[(uint8_t)custom.s[i] & 15];
     }
@@ -264,7 +264,7 @@ static int make_custom(struct str *out, struct writer *w, const struct target *t
         return bad_custom(w, node, t->metadata);
     if (rc != 0)
         return no_memory(w);
-    bool same = (back.s == NULL) == (t->was.s == NULL) && str_eq(back, t->was);
+    bool same = back.s && t->was.s ? str_eq(back, t->was) : back.s == t->was.s;
     return same || w->a->n == 0 ? 0 : remember(w, node, t->was);
 }
 
@@ -343,7 +343,7 @@ static int tag_node(struct writer *w, uint32_t node, const struct annot *members
     struct str text = pt2_text(w->m, node);
     if (n == 0 && !has(text, "\"custom\""))
         return 0;
-    struct str custom;
+    struct str custom = {0};
     int rc;
     if ((rc = target_read(&t, w, text, false)) != 0 || (rc = find_original(&t, w, w->was.nodes[node])) != 0 ||
         (rc = make_custom(&custom, w, &t, node, members, n)) != 0)
@@ -460,7 +460,7 @@ static int tag_model(struct writer *w, struct zip_wide *wide)
 {
     struct target t = {0};
     struct annot *members;
-    struct str custom;
+    struct str custom = {0};
     uint32_t node;
     size_t n = 0;
     int rc;

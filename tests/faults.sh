@@ -154,12 +154,12 @@ same()
 echo old >locked/old && chmod 644 locked/old && chmod 555 locked
 user=
 [ "$(id -u)" != 0 ] || user="setpriv --reuid 65534 --regid 65534 --clear-groups"
-chmod 755 "$tmp"
+chmod 755 "$tmp" && cp "$sactag" "$tmp/program" # where that user can reach it
 expect "output is a folder without a name" 2 "$sactag" tag - -o folder -q
 expect "output is a folder that is not there" 5 "$sactag" tag m.onnx -o nowhere/out -q
-expect "the folder is read-only" 5 $user "$sactag" tag m.onnx -o locked/old -q
-expect "the folder is read-only, a new file" 5 $user "$sactag" tag m.onnx -o locked/new -q
-expect "the folder is read-only, a plan" 5 $user "$sactag" plan m.onnx -o locked/new.json -q
+expect "the folder is read-only" 5 $user "$tmp/program" tag m.onnx -o locked/old -q
+expect "the folder is read-only, a new file" 5 $user "$tmp/program" tag m.onnx -o locked/new -q
+expect "the folder is read-only, a plan" 5 $user "$tmp/program" plan m.onnx -o locked/new.json -q
 [ "$(ls locked; cat locked/old)" = "$(printf 'old\nold')" ]
 counted $?
 expect "a full disk" 5 "$sactag" tag m.onnx -o /dev/full -q
@@ -170,7 +170,7 @@ expect "output is a FIFO" 0 "$sactag" tag m.onnx -o fifo -q
 wait
 same got ../want "a FIFO gets what a file would"
 (exec <fifo) &
-expect "a FIFO whose reader has gone" 141 sh -c '"$0" tag m.onnx -o fifo -q' "$sactag"
+expect "a FIFO whose reader has gone" 141 sh -c '"$0" tag "$1" -o fifo -q' "$sactag" "$cases/reuse/model_dynamo.onnx" # more than a pipe holds
 wait
 echo old >real && ln -s real link
 expect "output is a symbolic link" 0 "$sactag" tag m.onnx -o link -q

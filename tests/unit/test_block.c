@@ -102,6 +102,8 @@ Test(block, given_by_pattern)
         "/enc/a/q/MatMul enc#0 odd:1\n/enc/b/q/MatMul enc#0 even:2\n/dec/a/q/MatMul dec.a#0 odd:1\n");
     bench_blocks(&b, "nothing.*");
     assert_refused(&b, IR_EPOLICY, "no module of this graph matches --blocks 'nothing.*'");
+    bench_blocks(&b, "enc,dec.b");
+    assert_refused(&b, IR_EPOLICY, "no module of this graph matches --blocks 'dec.b'");
 }
 
 /* The file does not tell of "transformer": the scope starts with h.0. */

@@ -735,6 +735,25 @@ Test(facts, elementwise_keeps_the_order)
     assert_text(layout("g"), "dense");
 }
 
+/* nn.LayerNorm before opset 17. PyTorch's kernel writes a dense tensor whatever its input; the same written
+ * by hand, with another x or another square, divides elementwise and keeps the order. */
+Test(facts, a_layer_norm_in_pieces_is_dense)
+{
+    bench_add(&b, "in x f32[2,3,4]\nin o f32[2,4,3]\nparam two i64[1]{2}\nparam eps f32[1]\n"
+                  "t = Transpose(x) perm=[0,2,1]\nm = ReduceMean(t) axes=[-1]\nd = Sub(t,m)\np = Pow(d,two)\n"
+                  "v = ReduceMean(p) axes=[-1]\ns = Add(v,eps)\nr = Sqrt(s)\na = Div(d,r)\n"
+                  "other = Sub(t,o)\nc = Div(other,r)\nq = Pow(t,two)\nw = ReduceMean(q) axes=[-1]\n"
+                  "z = Add(w,eps)\nk = Sqrt(z)\ne = Div(d,k)\nf = Div(d,s)\nout a\nout c\nout e\nout f");
+    run();
+    assert_shape("a", "2,4,3");
+    assert_text(layout("d"), "0,2,1 guessed");
+    assert_text(layout("a"), "dense guessed");
+    cr_assert(contiguous("a"));
+    assert_text(layout("c"), "0,2,1 guessed"); /* not x - mean(x) */
+    assert_text(layout("e"), "0,2,1 guessed"); /* not its square */
+    assert_text(layout("f"), "0,2,1 guessed"); /* no root */
+}
+
 Test(facts, reshape_of_a_transpose_copies)
 {
     bench_add(&b, "in x f32[2,3,4,5]\nparam s i64[3]{0,0,-1}\nt = Transpose(x) perm=[0,2,1,3]\na = "

@@ -104,3 +104,30 @@ Test(merge, other_blocks_are_added)
     cr_expect_eq(p.regions[1].block, 1);
     plan_free(&p);
 }
+
+Test(merge, neighbours_go_with_their_regions)
+{
+    struct plan p = a_plan("layers.0", 2, 4), q = a_plan("layers.0", 1, 4), r = a_plan("layers.1", 1, 4);
+    struct plan_neighbour one = {.node = 7, .policy = POLICY_SAVE, .reason = "boundary"};
+    p.neighbours = &one; /* asked for, and there are none */
+    q.neighbours = &one, q.n_neighbours = 1;
+    cr_assert_eq(plan_merge(&p, &q), 0);
+    cr_assert_eq(p.n_neighbours, 1);
+    cr_expect_eq(p.neighbours[0].node, 7);
+    cr_expect_eq(p.neighbours[0].block, 0);
+    cr_expect_eq(p.neighbours[0].call, 2);
+    cr_expect_str_eq(p.neighbours[0].reason, "boundary");
+    struct plan_neighbour two[] = {{.node = 8, .policy = POLICY_RECOMPUTE, .reason = "rest"},
+                                   {.node = 9, .call = 3}};
+    r.neighbours = two, r.n_neighbours = 2;
+    cr_assert_eq(plan_merge(&p, &r), 0);
+    cr_assert_eq(p.n_neighbours, 3);
+    cr_expect_eq(p.neighbours[0].node, 7);
+    cr_expect_eq(p.neighbours[1].node, 8);
+    cr_expect_eq(p.neighbours[1].block, 1);
+    cr_expect_eq(p.neighbours[1].call, 0);
+    cr_expect_eq(p.neighbours[2].call, 3);
+    plan_free(&q);
+    plan_free(&r);
+    plan_free(&p);
+}
