@@ -259,8 +259,8 @@ typedef struct sactag_plan sactag_plan;
  * SACTAG_EINPUT: the graph is not one (cyclic, not SSA). SACTAG_EMEM. */
 int sactag_decide(sactag_plan **out, sactag_model *m, const struct sactag_options *o, sactag_diag *d);
 
-/* What the tags of a tagged model say: the rows that carry a tag, as far as tags tell (SPEC 6 `show`). A
- * model without tags gives a plan without rows. */
+/* What the tags of a tagged model say: the rows that carry a tag, as far as tags tell (SPEC 6 `show`);
+ * with SACTAG_TAG_ALL also of nodes that are no mms. A model without tags gives a plan without rows. */
 int sactag_read_tags(sactag_plan **out, sactag_model *m, sactag_diag *d);
 
 void sactag_plan_free(sactag_plan *p);
@@ -439,10 +439,11 @@ struct sactag_change_summary sactag_changes_summary(const sactag_changes *c);
 enum sactag_problem_kind {
     SACTAG_NOT_TAGGED,    /* the model carries no tags at all */
     SACTAG_GRAPH_CHANGED, /* it is not the graph that was tagged, or that is not known any more */
-    SACTAG_LOST,          /* an mm without its tag, or with one that means nothing */
+    SACTAG_LOST,          /* an mm without its tag, or with one that means nothing; of a model that was
+                             tagged with SACTAG_TAG_ALL any node of a block */
     SACTAG_STALE,         /* a tag that is not what the policy says today */
     SACTAG_CONTRADICTING, /* a tag that contradicts its own reason */
-    SACTAG_UNKNOWN        /* a tag on a node that is no mm in a block */
+    SACTAG_UNKNOWN        /* a tag on a node that is no mm in a block; with ALL, on one outside all blocks */
 };
 
 struct sactag_problem {
