@@ -105,10 +105,11 @@ struct plan {
     uint32_t n_neighbours;
     uint32_t n_saved, n_recomputed, n_forced, n_addmm, n_outside, n_assumed, n_rules_differ;
     uint32_t n_evidence[6];
-    uint32_t n_varies;             /* rows that another run of their node contradicts */
-    struct str varies_why;         /* names two runs that disagree, when n_varies > 0 */
-    struct clones clones;          /* --specialize: what makes the runs agree; empty when they do */
-    const char *blocks_how;        /* "given", "auto", "whole" */
+    uint32_t n_varies;      /* rows that another run of their node contradicts */
+    struct str varies_why;  /* names two runs that disagree, when n_varies > 0 */
+    struct clones clones;   /* --specialize: what makes the runs agree; empty when they do */
+    struct str counted[64]; /* reasons "odd:1", "even:2", ... as far as rows have them: blocks are alike */
+    const char *blocks_how; /* "given", "auto", "whole" */
     struct policy_options options; /* what it was made with; text copied into the arena */
     struct arena arena;
 };

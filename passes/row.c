@@ -29,7 +29,14 @@ int row_reason(struct plan *p, struct plan_row *r, const struct mm *mm, const ch
     const char *assumption = mm->assumption ? mm->assumption : f ? f->assumption : NULL;
     const char *semi = assumption ? ";" : "";
     char *text;
+    struct str *kept = !f && !assumption && count && count < sizeof p->counted / sizeof *p->counted
+                           ? &p->counted[count]
+                           : NULL;
     r->assumed = assumption != NULL;
+    if (kept && kept->s) {
+        r->reason = *kept;
+        return 0;
+    }
     assumption = assumption ? assumption : "";
     if (f)
         text = arena_printf(&p->arena, "forced:%sx%s:%.*s%s%s", dim_text(a, f->rhs.k), dim_text(b, f->rhs.n),
@@ -41,6 +48,8 @@ int row_reason(struct plan *p, struct plan_row *r, const struct mm *mm, const ch
     if (!text)
         return IR_EMEM;
     r->reason = str_of(text);
+    if (kept)
+        *kept = r->reason;
     return 0;
 }
 
