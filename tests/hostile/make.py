@@ -340,6 +340,8 @@ def zip_files():
             return (b"PK\6\6" + struct.pack("<QHHIIQQQQ", 44, 0x31e, 45, 0, 0, v["n"], v["n"], v["len"], v["at"])
                     + b"PK\6\7" + struct.pack("<IQI", 0, v["to"], 1))
         return make
+    F["zip_many.pt2"] = zipped([(PROGRAM, small.encode())] + [("m%d" % i, b"x") for i in range(70000)], end64=end64())
+    F["zip_end_in_comment.pt2"] = zipped([(PROGRAM, small.encode())], comment=b"PK\5\6" + bytes(18))
     F["zip64_good.pt2"] = zipped([(PROGRAM, program().encode())], end64=end64())
     F["zip64_count.pt2"] = zipped([(PROGRAM, small.encode())], end64=end64(n=1 << 60))
     F["zip64_place.pt2"] = zipped([(PROGRAM, small.encode())], end64=end64(to=(1 << 64) - 1))
