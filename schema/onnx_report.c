@@ -91,9 +91,10 @@ int onnx_room_more(struct onnx_reader *r, void *array_ptr, size_t *cap, size_t n
     return rc ? rc : charge_names(r);
 }
 
-/* Texts that are longer than a part of a chunk stay where they are: they are few. */
+/* Texts that are longer than what TEXT_MOST says stay where they are: they fill lines of the cache by
+ * themselves. */
 #define TEXT_CHUNK ((size_t)16 << 10)
-#define TEXT_MOST  (TEXT_CHUNK / 16)
+#define TEXT_MOST  96
 int onnx_keep_text(struct onnx_reader *r, struct str *text)
 {
     if (text->n == 0 || text->n > TEXT_MOST)
