@@ -25,6 +25,8 @@ for model in toy/model_external.onnx llama_gqa/model_functions.onnx gpt2_conv1d/
     run linears "$path"
     run tag "$path" -o "$tagged" --external-data keep --specialize
     run show "$tagged"
+    run tag "$path" -o "$tagged" --external-data keep --specialize --tag all
+    run check "$tagged"
     run strip "$tagged" -o "$tmp/stripped" --external-data keep
 done
 echo "$passed passed, $failed failed"
