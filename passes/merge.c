@@ -105,7 +105,7 @@ int plan_merge(struct plan *p, struct plan *q)
         r.block = to[r.block];
         p->regions[p->n_regions++] = r;
     }
-    for (uint32_t i = 0; p->neighbours && i < q->n_neighbours; i++) {
+    for (uint32_t i = 0; q->neighbours && i < q->n_neighbours; i++) {
         struct plan_neighbour n = q->neighbours[i];
         n.call += calls[n.block];
         n.block = to[n.block];

@@ -97,7 +97,7 @@ static inline int wire_next(struct wire *w, struct wire_field *f)
     f->value = 0;
     p = wire_varint(p, w->end, &tag, &error);
     if (!p)
-        return error;
+        return error < 0 ? error : WIRE_TRUNCATED; /* always negative, which an analyzer cannot know */
     f->number = (uint32_t)(tag >> 3);
     f->type = tag & 7;
     f->body = p;
@@ -105,7 +105,7 @@ static inline int wire_next(struct wire *w, struct wire_field *f)
     if (f->type == WIRE_LEN && tag >> 3 && tag >> 3 <= WIRE_FIELD_MAX) {
         p = wire_varint(p, w->end, &f->len, &error);
         if (!p)
-            return error;
+            return error < 0 ? error : WIRE_TRUNCATED;
         if (f->len > (uint64_t)(w->end - p))
             return WIRE_TRUNCATED;
         f->body = p;
