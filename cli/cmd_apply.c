@@ -2,12 +2,9 @@
 #include "cli/progress.h"
 #include "cli/write.h"
 
-#include <inttypes.h>
-
 static int write_plan(struct input *in, struct options *o, const sactag_plan *file, const struct target *t)
 {
     sactag_plan *plan = NULL;
-    struct sactag_summary s;
     struct progress progress;
 
     progress_begin(&progress, &o->voice, "placing", in->name);
@@ -19,11 +16,8 @@ static int write_plan(struct input *in, struct options *o, const sactag_plan *fi
     int e = input_done(&about, o, status);
     if (!e)
         e = write_model(in, o, plan, t);
-    if (!e) {
-        sactag_plan_summary(plan, &s);
-        message_plain(&o->voice, t->name, "%" PRIu32 " mm%s: %" PRIu32 " saved, %" PRIu32 " recomputed",
-                      s.rows, s.rows == 1 ? "" : "s", s.saved, s.recomputed);
-    }
+    if (!e)
+        tell_written(o, plan, t);
     sactag_plan_free(plan);
     return e;
 }

@@ -3,27 +3,7 @@
 #include "cli/progress.h"
 #include "cli/write.h"
 
-#include <inttypes.h>
 #include <limits.h>
-
-/* "out.onnx: 28 mms: 14 saved, 13 recomputed (3 forced), 1 outside blocks" */
-static void tell(const struct options *o, const sactag_plan *plan, const struct target *t)
-{
-    struct sactag_summary s;
-    char forced[32] = "", outside[48] = "";
-
-    sactag_plan_summary(plan, &s);
-    if (s.rows == 0) {
-        message_plain(&o->voice, t->name, "no mms");
-        return;
-    }
-    if (s.forced)
-        snprintf(forced, sizeof forced, " (%" PRIu32 " forced)", s.forced);
-    if (s.outside)
-        snprintf(outside, sizeof outside, ", %" PRIu32 " outside blocks", s.outside);
-    message_plain(&o->voice, t->name, "%" PRIu32 " mm%s: %" PRIu32 " saved, %" PRIu32 " recomputed%s%s",
-                  s.rows, s.rows == 1 ? "" : "s", s.saved, s.recomputed, forced, outside);
-}
 
 static int tag(struct input *in, struct options *o, const struct target *t)
 {
@@ -39,7 +19,7 @@ static int tag(struct input *in, struct options *o, const struct target *t)
     if (!e)
         e = write_model(in, o, plan, t);
     if (!e)
-        tell(o, plan, t);
+        tell_written(o, plan, t);
     sactag_plan_free(plan);
     return e;
 }

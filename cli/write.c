@@ -5,6 +5,7 @@
 #include "cli/signals.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -163,4 +164,22 @@ int write_model(struct input *in, const struct options *o, const sactag_plan *pl
     int status = write_to(in, plan, t, &w);
     progress_end(&progress);
     return input_done(in, o, status);
+}
+
+void tell_written(const struct options *o, const sactag_plan *plan, const struct target *t)
+{
+    struct sactag_summary s;
+    char forced[32] = "", outside[48] = "";
+
+    sactag_plan_summary(plan, &s);
+    if (s.rows == 0) {
+        message_plain(&o->voice, t->name, "no mms");
+        return;
+    }
+    if (s.forced)
+        snprintf(forced, sizeof forced, " (%" PRIu32 " forced)", s.forced);
+    if (s.outside)
+        snprintf(outside, sizeof outside, ", %" PRIu32 " outside blocks", s.outside);
+    message_plain(&o->voice, t->name, "%" PRIu32 " mm%s: %" PRIu32 " saved, %" PRIu32 " recomputed%s%s",
+                  s.rows, s.rows == 1 ? "" : "s", s.saved, s.recomputed, forced, outside);
 }

@@ -20,6 +20,9 @@ int target_choose(struct target *t, const struct options *o, const char *in);
 typedef int (*each_fn)(struct options *o, const char *in, const struct target *t);
 int target_each(struct options *o, each_fn one);
 
+/* Says what was written: "out.onnx: 28 mms: 14 saved, 13 recomputed (3 forced), 1 outside blocks". */
+void tell_written(const struct options *o, const sactag_plan *plan, const struct target *t);
+
 /* Writes the model with the tags of `plan`, or without any when it is NULL. 0 or an exit code. */
 int write_model(struct input *in, const struct options *o, const sactag_plan *plan, const struct target *t);
 

@@ -255,8 +255,8 @@ struct sactag_summary {
 
 typedef struct sactag_plan sactag_plan;
 
-/* Decides (SPEC 2 and 3). The plan borrows from the model. SACTAG_EUSAGE: options. SACTAG_EPOLICY: see there.
- * SACTAG_EINPUT: the graph is not one (cyclic, not SSA). SACTAG_EMEM. */
+/* Decides (SPEC 2 and 3). The plan borrows from the model. o NULL: the defaults. SACTAG_EUSAGE: options.
+ * SACTAG_EPOLICY: see there. SACTAG_EINPUT: the graph is not one (cyclic, not SSA). SACTAG_EMEM. */
 int sactag_decide(sactag_plan **out, sactag_model *m, const struct sactag_options *o, sactag_diag *d);
 
 /* What the tags of a tagged model say: the rows that carry a tag, as far as tags tell (SPEC 6 `show`);
@@ -302,6 +302,8 @@ struct sactag_write_options {
     void (*temporary)(void *ctx, const char *path);
     void *temporary_ctx;
 };
+/* Defaults; always call it, so that fields added later are set. Where a function takes these options, NULL
+ * means the defaults. */
 void sactag_write_options_init(struct sactag_write_options *w);
 
 /* Writes the model with the plan's tags. Tags from an earlier run are replaced, so the result is the same as
@@ -332,7 +334,7 @@ int sactag_strip_buffer(sactag_model *m, void **bytes, size_t *n, const struct s
 
 typedef int (*sactag_put)(void *ctx, const char *text, size_t n);
 /* Stable text of the IR; and Graphviz, coloured by the plan's policies (p may be NULL). put's non-zero return
- * stops. */
+ * stops, and is returned. */
 int sactag_dump_ir(sactag_model *m, sactag_put put, void *ctx, sactag_diag *d);
 int sactag_dot(sactag_model *m, const sactag_plan *p, sactag_put put, void *ctx, sactag_diag *d);
 

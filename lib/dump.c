@@ -3,18 +3,10 @@
 
 #include <stdlib.h>
 
-/* A status of our own, or else what the caller's `put` returned: that is the caller's to report. */
-static int stopped(int e)
-{
-    return e == 0 || (e <= SACTAG_EUSAGE && e >= SACTAG_EMEM) ? e : SACTAG_EIO;
-}
-
 int sactag_dump_ir(sactag_model *m, sactag_put put, void *ctx, sactag_diag *d)
 {
     model_reports_to(m, d);
-    int e = ir_print(&m->ir, put, ctx);
-    e = model_reported(m, e);
-    return stopped(e);
+    return model_reported(m, ir_print(&m->ir, put, ctx));
 }
 
 static const char *colour(void *rows, uint32_t node)
@@ -45,6 +37,5 @@ int sactag_dot(sactag_model *m, const sactag_plan *p, sactag_put put, void *ctx,
         e = ir_dot(&m->ir, colour, row_of, put, ctx);
     }
     free(row_of);
-    e = model_reported(m, e);
-    return stopped(e);
+    return model_reported(m, e);
 }

@@ -63,7 +63,7 @@ int model_reported(sactag_model *m, int e);
 int model_open_file(sactag_model **out, struct file_in *file, const struct sactag_limits *limits,
                     struct diag *d);
 
-/* Decides: what sactag_decide() does, but for the diagnostics object. */
+/* Decides: what sactag_decide() does, but for the diagnostics object. o may be NULL. */
 int plan_decide(sactag_plan **out, sactag_model *m, const struct sactag_options *o, struct diag *d);
 
 /* An empty plan about a model; NULL (reported) when memory is exhausted. */

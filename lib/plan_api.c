@@ -194,8 +194,11 @@ static int decide(sactag_plan *p, sactag_model *m, const struct sactag_options *
 
 int plan_decide(sactag_plan **out, sactag_model *m, const struct sactag_options *o, struct diag *d)
 {
+    struct sactag_options defaults;
+
+    sactag_options_init(&defaults);
     sactag_plan *p = plan_new(m, d);
-    int e = p ? decide(p, m, o, d) : SACTAG_EMEM;
+    int e = p ? decide(p, m, o ? o : &defaults, d) : SACTAG_EMEM;
 
     if (!e)
         e = file_in_whole(&m->file, d);

@@ -493,6 +493,29 @@ Test(api, the_whole_graph_is_one_block)
     sactag_close(m);
 }
 
+Test(api, no_options_are_the_defaults)
+{
+    sactag_model *m = open_model(TOY);
+    struct sactag_options defaults;
+    sactag_plan *a, *b;
+    sactag_changes *c;
+    void *bytes;
+    size_t n;
+
+    sactag_options_init(&defaults);
+    cr_assert_eq(sactag_decide(&a, m, NULL, NULL), 0);
+    cr_assert_eq(sactag_decide(&b, m, &defaults, NULL), 0);
+    cr_assert_eq(sactag_diff(&c, a, b, NULL), 0);
+    cr_assert_eq(sactag_changes_summary(c).same, 3);
+    cr_assert_eq(sactag_changes_count(c), 3);
+    cr_assert_eq(sactag_tag_buffer(m, a, &bytes, &n, NULL, NULL), 0);
+    free(bytes);
+    sactag_changes_free(c);
+    sactag_plan_free(a);
+    sactag_plan_free(b);
+    sactag_close(m);
+}
+
 Test(api, what_is_no_linear_is_a_policy_error)
 {
     const char *fqn = "moe";
@@ -825,11 +848,13 @@ struct text {
     size_t n, most; /* stops after `most` calls */
 };
 
+enum { STOPPED = 77 }; /* no status of the library */
+
 static int keep(void *ctx, const char *s, size_t n)
 {
     struct text *t = ctx;
     if (t->most-- == 0)
-        return 1;
+        return STOPPED;
     if (t->n + n < sizeof t->s) {
         memcpy(t->s + t->n, s, n);
         t->n += n;
@@ -868,9 +893,13 @@ Test(api, printing_stops_when_told_to)
 {
     struct text t = {.most = 3};
     sactag_model *m = open_model(TOY);
+    sactag_plan *p = decide(m, "output");
 
-    cr_assert_eq(sactag_dump_ir(m, keep, &t, NULL), SACTAG_EIO);
+    cr_assert_eq(sactag_dump_ir(m, keep, &t, NULL), STOPPED);
     t.most = 3;
-    cr_assert_eq(sactag_dot(m, NULL, keep, &t, NULL), SACTAG_EIO);
+    cr_assert_eq(sactag_dot(m, NULL, keep, &t, NULL), STOPPED);
+    t.most = 3;
+    cr_assert_eq(sactag_plan_to_json(p, NULL, keep, &t, NULL), STOPPED);
+    sactag_plan_free(p);
     sactag_close(m);
 }
