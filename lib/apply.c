@@ -6,6 +6,7 @@
 #include "lib/tag.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 struct placer {
@@ -59,6 +60,58 @@ static struct str node_name(const struct sactag_row *r)
     return r->node.n ? str_from(r->node) : str_from(r->output);
 }
 
+/* The graph is the same, so what the model does not say of its mm was edited. */
+static int edited(struct placer *x, uint32_t i, const char *what, struct str found, struct str model)
+{
+    return plan_file_error(x->d, x->from->places[i],
+                           "rows[%" PRIu32
+                           "].%s: found '%.*s', but the model has '%.*s': only policies may be edited",
+                           i, what, STR_ARG(found), STR_ARG(model));
+}
+
+static struct str or_dash(struct sactag_text t)
+{
+    return t.n ? str_from(t) : STR_LIT("-");
+}
+
+static struct str number_text(char room[32], uint32_t n)
+{
+    snprintf(room, 32, "%" PRIu32, n);
+    return str_of(room);
+}
+
+static int compare_place(struct placer *x, uint32_t i, const struct sactag_row *a, const struct sactag_row *b)
+{
+    char found[32], model[32];
+
+    if (!str_eq(str_from(a->block), str_from(b->block)))
+        return edited(x, i, "block", or_dash(a->block), or_dash(b->block));
+    if (a->block.n && a->call != b->call)
+        return edited(x, i, "call", number_text(found, a->call), number_text(model, b->call));
+    return 0;
+}
+
+static struct str dims_text(char room[64], struct sactag_shape s)
+{
+    char k[32], n[32];
+
+    snprintf(k, sizeof k, "%" PRId64, s.k);
+    snprintf(n, sizeof n, "%" PRId64, s.n);
+    snprintf(room, 64, "%sx%s", s.k < 0 ? "?" : k, s.n < 0 ? "?" : n);
+    return str_of(room);
+}
+
+static int compare_what(struct placer *x, uint32_t i, const struct sactag_row *a, const struct sactag_row *b)
+{
+    char found[64], model[64];
+
+    if (!str_eq(str_from(a->fqn), str_from(b->fqn)))
+        return edited(x, i, "fqn", or_dash(a->fqn), or_dash(b->fqn));
+    if (a->rhs.k != b->rhs.k || a->rhs.n != b->rhs.n)
+        return edited(x, i, "rhs", dims_text(found, a->rhs), dims_text(model, b->rhs));
+    return compare_place(x, i, a, b);
+}
+
 static int find_row(struct placer *x, uint32_t i, struct table *t, const uint32_t *next)
 {
     struct pairing *p = &x->pairs;
@@ -78,7 +131,7 @@ static int find_row(struct placer *x, uint32_t i, struct table *t, const uint32_
     *first = next[j];
     p->b_of_a[i] = j;
     p->a_of_b[j] = i;
-    return 0;
+    return compare_what(x, i, &p->a[i], &p->b[j]);
 }
 
 static int need_all(const struct placer *x)

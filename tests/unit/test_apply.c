@@ -194,6 +194,21 @@ Test(apply, rows_that_do_not_fit)
     apply_fails("\"op\": \"MatMul\"", "\"op\": \"Gemm\"", "in the model, not Gemm");
 }
 
+/* Only policies may be edited: what tells which mm a row is must be the model's. */
+Test(apply, rows_edited_into_others)
+{
+    apply_fails(
+        "\"block\": \"layers.0\", \"call\"", "\"block\": \"layers.9\", \"call\"",
+        "line 11, column 1: rows[0].block: found 'layers.9', but the model has 'layers.0': only policies "
+        "may be edited");
+    apply_fails("\"call\": 0", "\"call\": 5", "rows[0].call: found '5', but the model has '0'");
+    apply_fails("\"rhs\": \"8x8\", \"policy\"", "\"rhs\": \"1x?\", \"policy\"",
+                "rows[0].rhs: found '1x?', but the model has '8x8'");
+    apply_fails("\"fqn\": \"layers.0.wq\"", "\"fqn\": \"junk\"",
+                "rows[0].fqn: found 'junk', but the model has 'layers.0.wq'");
+    apply_fails("\"fqn\": \"layers.0.wq\"", "\"fqn\": null", "rows[0].fqn: found '-', but the model has");
+}
+
 Test(apply, a_row_is_missing)
 {
     struct opened x = open_graph(MODEL);
