@@ -46,6 +46,7 @@ sys.stdout.write(json.dumps(program, separators=(",", ":")))
 END
     [ "$(wc -c <"$out/pt2/$name.json")" -lt 20000 ] || rm "$out/pt2/$name.json"
 done
+python3 "$root/tests/fuzz/seeds.py" "$out/pt2"
 (
     mkdir "$out/hostile" && cd "$out/hostile" && python3 "$root/tests/hostile/make.py"
     find . -maxdepth 1 -type f -size -9 -name '*.onnx' -exec cp -t "../onnx" {} +

@@ -414,11 +414,15 @@ def option_files():
     F["stars.conf"] = "match = glob\nfqn = " + "**a" * 2000 + "\n"
     F["glob.conf"] = "match = glob\nfqn = **w*w*.w**x\n"
 
-for make in (protobuf_files, graph_files, function_files, name_files, tag_files, external_files, zip_files, json_files, plan_files, option_files):
-    make()
-for path, data in F.items():
-    with open(path, "wb") as f:
-        f.write(as_bytes(data))
-# Takes no room.
-with open("sparse_3g.onnx", "wb") as f:
-    f.truncate(3 << 30)
+def main():
+    for make in (protobuf_files, graph_files, function_files, name_files, tag_files, external_files, zip_files, json_files, plan_files, option_files):
+        make()
+    for path, data in F.items():
+        with open(path, "wb") as f:
+            f.write(as_bytes(data))
+    # Takes no room.
+    with open("sparse_3g.onnx", "wb") as f:
+        f.truncate(3 << 30)
+
+if __name__ == "__main__":
+    main()
