@@ -19,7 +19,8 @@
  * uses sactag_open_buffer. What is cut off within the file's last page reads as zeros, without a signal:
  * opening, deciding and writing look for that at their end, and fail with SACTAG_EIO.
  *
- * Rules cited as "SPEC n" are those of docs/POLICY.md and docs/TAGS.md, which say where each comes from. */
+ * What is cited as POLICY.md, TAGS.md and FORMATS.md lies in docs/ beside the sources: the rules with
+ * where each comes from, what is written on a graph, and the columns, escapes and exit codes. */
 #ifndef SACTAG_H
 #define SACTAG_H
 
@@ -146,7 +147,7 @@ struct sactag_info {
 void sactag_get_info(const sactag_model *m, struct sactag_info *out);
 
 /* XXH3-128, canonical (big-endian) hex with a NUL, of the model without its tags and without tensor data: the
- * same for a model, the tagged model and the stripped one (SPEC 4). Never reads weights. Works on a tagged
+ * same for a model, the tagged model and the stripped one (TAGS.md 4). Never reads weights. Works on a tagged
  * model. */
 int sactag_digest(sactag_model *m, char out[33], sactag_diag *d);
 
@@ -162,7 +163,7 @@ struct sactag_shape {
     int64_t k, n; /* rows (in) and columns (out) of a matmul's right operand; -1 = not known */
 };
 
-/* SPEC 2. Strings are borrowed during the call only. */
+/* POLICY.md 2. Strings are borrowed during the call only. */
 struct sactag_options {
     const char *const *fqns; /* module names whose Linears' shapes are forced to recompute */
     size_t n_fqns;
@@ -201,7 +202,7 @@ enum sactag_evidence {
 const char *sactag_policy_name(enum sactag_policy p);
 const char *sactag_evidence_name(enum sactag_evidence e);
 
-/* One mm in execution order: the columns of SPEC 6. */
+/* One mm in execution order: the columns of docs/FORMATS.md. */
 struct sactag_row {
     uint32_t index;            /* in its own graph's node list */
     struct sactag_text graph;  /* "-", or the path of the graph */
@@ -255,11 +256,11 @@ struct sactag_summary {
 
 typedef struct sactag_plan sactag_plan;
 
-/* Decides (SPEC 2 and 3). The plan borrows from the model. o NULL: the defaults. SACTAG_EUSAGE: options.
+/* Decides (POLICY.md 2 and 3). The plan borrows from the model. o NULL: the defaults. SACTAG_EUSAGE: options.
  * SACTAG_EPOLICY: see there. SACTAG_EINPUT: the graph is not one (cyclic, not SSA). SACTAG_EMEM. */
 int sactag_decide(sactag_plan **out, sactag_model *m, const struct sactag_options *o, sactag_diag *d);
 
-/* What the tags of a tagged model say: the rows that carry a tag, as far as tags tell (SPEC 6 `show`);
+/* What the tags of a tagged model say: the rows that carry a tag, as far as tags tell (FORMATS.md: `show`);
  * with SACTAG_TAG_ALL also of nodes that are no mms. A model without tags gives a plan without rows. */
 int sactag_read_tags(sactag_plan **out, sactag_model *m, sactag_diag *d);
 
@@ -292,7 +293,7 @@ struct sactag_write_options {
     enum sactag_external
         external;           /* when the model has external data and the output lies in another directory */
     bool no_sync;           /* do not flush to disk before the rename */
-    int64_t set_ir_version; /* 0: leave it as it is */
+    int64_t set_ir_version; /* 0: leave it as it is; up to INT32_MAX */
     /* Called now and then with bytes written and in all; may be NULL. */
     void (*progress)(void *ctx, uint64_t done, uint64_t total);
     void *progress_ctx;
@@ -471,8 +472,8 @@ size_t sactag_problems_count(const sactag_problems *c);
 size_t sactag_problems_by_hand(const sactag_problems *c);
 struct sactag_problem sactag_problems_get(const sactag_problems *c, size_t i);
 
-/* SPEC 6 escapes: \t \n \\ \xHH for bytes that would break a row or drive a terminal. Like snprintf: writes
- * at most `cap` bytes with the NUL, returns the length the whole needs. */
+/* The escapes of docs/FORMATS.md: \t \n \\ \xHH for bytes that would break a row or drive a terminal. Like
+ * snprintf: writes at most `cap` bytes with the NUL, returns the length the whole needs. */
 size_t sactag_escape(char *out, size_t cap, struct sactag_text in);
 
 #ifdef __cplusplus

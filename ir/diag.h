@@ -9,7 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What functions return: 0, or one of these. The value is minus the exit code of the command line (SPEC 6).
+/* What functions return: 0, or one of these. The value is minus the exit code of the command line (FORMATS.md
+ * "Exit codes").
  */
 enum ir_err {
     IR_OK = 0,

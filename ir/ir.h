@@ -292,7 +292,7 @@ static inline const struct ir_op *ir_node_op(const struct ir_model *m, const str
     return &m->ops[n->op];
 }
 
-/* Position of a node in its own graph's node list: SPEC 6 `index`. */
+/* Position of a node in its own graph's node list: `index` in FORMATS.md. */
 static inline uint32_t ir_node_index(const struct ir_model *m, uint32_t node)
 {
     return node - m->graphs[m->nodes[node].graph].first_node;
@@ -313,7 +313,7 @@ const struct ir_entry *ir_meta(const struct ir_model *m, const char *key);
 /* Opset version of a domain ("" = ai.onnx), or 0. */
 int64_t ir_opset(const struct ir_model *m, const char *domain);
 
-/* The `graph` of SPEC 6 for a graph id: "-", "/3:If/then_branch", "fn:domain:name", "program:name" for a
+/* The `graph` of FORMATS.md for a graph id: "-", "/3:If/then_branch", "fn:domain:name", "program:name" for a
  * further program of a .pt2; components escaped with %2F, %3A and %25. In the model's arena; NULL when memory
  * is exhausted. */
 const char *ir_graph_path(struct ir_model *m, uint32_t graph);

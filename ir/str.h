@@ -74,10 +74,10 @@ ptrdiff_t str_find(struct str a, struct str needle);
 /* Is it valid UTF-8? (Overlong forms, surrogates and code points past U+10FFFF are not.) */
 bool str_is_utf8(struct str s);
 
-/* The escapes of SPEC 6: \t \n \\ \xHH for what would break a row or drive a terminal (control bytes, DEL,
- * bytes that are not valid UTF-8, the C1 controls, and the characters that end lines or turn the direction of
- * text). Writes at most `cap` bytes with the NUL; returns the
- * length the whole needs, without the NUL, like snprintf. */
+/* The escapes of FORMATS.md: \t \n \\ \xHH for what would break a row or drive a terminal (control bytes,
+ * DEL, bytes that are not valid UTF-8, the C1 controls, and the characters that end lines or turn the
+ * direction of text). Writes at most `cap` bytes with the NUL; returns the length the whole needs, without
+ * the NUL, like snprintf. */
 size_t str_escape(char *out, size_t cap, struct str in);
 
 /* The text that str_escape() was given; `out` has room for in.n bytes. False: a backslash that begins none of

@@ -1,5 +1,5 @@
 /* The model's `sac.plan` entry: JSON that says with which options the model was tagged, its regions and
- * digest, and how to undo the tagging (SPEC 4, docs/TAGS.md).
+ * digest, and how to undo the tagging (docs/TAGS.md 4).
  *
  *     version     1
  *     carrier     "metadata", "attribute", "popart"

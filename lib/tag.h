@@ -23,7 +23,7 @@ int tag_write(struct ir_model *m, struct plan *p, const struct tag_options *o, s
 /* Writes the model as it was before it was tagged. Without sac.plan: as it is, with a note. */
 int strip_write(struct ir_model *m, struct sink *to, struct diag *d);
 
-/* SPEC 4's digest, of a tagged model too. */
+/* The digest of TAGS.md 4, of a tagged model too. */
 int tag_digest(struct ir_model *m, char out[DIGEST_TEXT], struct diag *d);
 
 /* What a node's tag says. Text is the model's. */

@@ -18,8 +18,8 @@ static int check(const struct sactag_write_options *w, struct diag *d)
         return diag_error(d, IR_EUSAGE, "tag: %d is not a choice", (int)w->tag);
     if ((unsigned)w->external > SACTAG_EXTERNAL_KEEP)
         return diag_error(d, IR_EUSAGE, "external: %d is not a choice", (int)w->external);
-    if (w->set_ir_version < 0)
-        return diag_error(d, IR_EUSAGE, "set_ir_version: expected 0 or more but found %lld",
+    if (w->set_ir_version < 0 || w->set_ir_version > INT32_MAX)
+        return diag_error(d, IR_EUSAGE, "set_ir_version: expected 0 to %d but found %lld", INT32_MAX,
                           (long long)w->set_ir_version);
     return 0;
 }

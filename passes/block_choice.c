@@ -1,4 +1,4 @@
-/* Block choice: which modules are blocks (SPEC 2 "Blocks"). */
+/* Block choice: which modules are blocks (POLICY.md 2 "Blocks"). */
 #include "passes/auto_block.h"
 #include "passes/block.h"
 #include "passes/fqn.h"

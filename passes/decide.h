@@ -39,8 +39,8 @@ struct decider {
 uint32_t call_id(const struct decider *k, const struct mm *mm);
 
 /* Nested graphs that rows lie in. A branch of an If starts from the count the other started from; iterations
- * of a Loop go on counting; where the outcome would depend on the run, that is an error (SPEC 2 "Forward
- * only"). */
+ * of a Loop go on counting; where the outcome would depend on the run, that is an error (POLICY.md 2 "Graphs
+ * within graphs"). */
 struct nest {
     struct open_body *open;
     size_t n, cap;

@@ -1,5 +1,5 @@
 /* Forced: which rhs shapes each block forces to recompute, and what is said when a configured FQN names
- * nothing (SPEC 2).
+ * nothing (POLICY.md 2).
  *
  * Needs linear and block. Source: torchtitan's option "force recompute mm shapes by FQNs". */
 #include "passes/decide.h"

@@ -1,6 +1,6 @@
 /* Linear: each mm's FQN and where it was learnt, and which modules are Linears.
  *
- * Needs walk, facts, scope, mm and modules. Evidence, strongest first (SPEC 3): the parameter's name,
+ * Needs walk, facts, scope, mm and modules. Evidence, strongest first (POLICY.md 3): the parameter's name,
  * exporter metadata, the node name's scope, the bias's name. Where two disagree the stronger wins and a
  * warning counts the rest; both names are kept, since a tied weight carries only one of its modules' names.
  */

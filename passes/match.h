@@ -5,9 +5,9 @@
 #include "passes/plan.h"
 
 /* Does `name` hit module `fqn` of block `block`? Literally: the FQN is known to be what it says. Source of
- * the three ways: SPEC 2 "Matching"; substring is torchtitan's `name in f"{base_fqn}.{module_fqn}"`. The
- * block itself is a module of its own ("layers.0." to substring, as torch's named_modules gives it an empty
- * relative name). */
+ * the three ways: POLICY.md 2 "Names that match"; substring is torchtitan's `name in
+ * f"{base_fqn}.{module_fqn}"`. The block itself is a module of its own ("layers.0." to substring, as torch's
+ * named_modules gives it an empty relative name). */
 bool match_literal(enum match how, struct str name, struct str fqn, struct str block);
 
 /* Could it, if containers that are never called are missing from fqn ("layers.0.gate" for

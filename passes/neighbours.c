@@ -1,4 +1,4 @@
-/* Neighbours: the policy of every node of a region that is no mm, for --tag all (SPEC 4).
+/* Neighbours: the policy of every node of a region that is no mm, for --tag all (TAGS.md 4).
  *
  * Needs everything before it. In this order: what crosses a region's border is saved; random ops and TopK
  * are; of attention that was broken up, scores and softmax are recomputed and the product with V is saved;

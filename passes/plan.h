@@ -43,7 +43,7 @@ struct plan_row {
     uint32_t frame; /* call path, see passes/walk.h; 0 = the main graph itself */
     uint32_t block; /* index into plan.blocks, or IR_NONE */
     uint32_t call;
-    struct str graph; /* SPEC 6 path of the graph (with the call path for function bodies) */
+    struct str graph; /* FORMATS.md: path of the graph (with the call path for function bodies) */
     struct str fqn;   /* empty = unknown */
     enum evidence evidence;
     struct mm_shape rhs;

@@ -1,4 +1,4 @@
-/* Policy: the alternation (SPEC 2).
+/* Policy: the alternation (POLICY.md 2).
  *
  * Needs everything before it. Writes the plan's rows. Source: PyTorch's per-op selective activation
  * checkpointing as torchtitan applies it: of the mms whose rhs shape is not forced, every second one is

@@ -1,5 +1,4 @@
-/* Regions: the calls of blocks, and the values that cross their borders (SPEC 4 "Regions make tags mean
- * something").
+/* Regions: the calls of blocks, and the values that cross their borders (TAGS.md 4 "Regions").
  *
  * Needs block and facts. Region inputs are always saved by a runtime; parameters and what is computed from
  * them alone cross for free and are left out. */

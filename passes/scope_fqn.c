@@ -1,4 +1,4 @@
-/* Scope to FQN: what a scope's module is called in full (SPEC 3 "scope"). */
+/* Scope to FQN: what a scope's module is called in full (POLICY.md 3 "scope"). */
 #include "passes/linear.h"
 
 #include "passes/fqn.h"

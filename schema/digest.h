@@ -1,6 +1,6 @@
-/* The digest of a model (SPEC 4): XXH3-128 over the stripped model's bytes without the contents of its tensor
- * data fields, of which only key and length take part. So it is the same for a model, the tagged model and
- * the stripped one, and weights are not read to compute it. */
+/* The digest of a model (TAGS.md 4): XXH3-128 over the stripped model's bytes without the contents of its
+ * tensor data fields, of which only key and length take part. So it is the same for a model, the tagged model
+ * and the stripped one, and weights are not read to compute it. */
 #ifndef SACTAG_SCHEMA_DIGEST_H
 #define SACTAG_SCHEMA_DIGEST_H
 

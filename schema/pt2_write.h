@@ -34,8 +34,8 @@ int pt2_write(struct ir_model *m, bool tagged, const struct annots *a, struct si
 /* pt2_write() without tags: the original bytes. */
 int pt2_strip(struct ir_model *m, bool tagged, struct sink *to, struct diag *d);
 
-/* The digest (SPEC 4): over the programs' text without tags, and the names (below the archive's own folder)
- * and sizes of the other members. Never reads weights. 0, or as pt2_strip(). */
+/* The digest (TAGS.md 4): over the programs' text without tags, and the names (below the archive's own
+ * folder) and sizes of the other members. Never reads weights. 0, or as pt2_strip(). */
 int pt2_digest(struct ir_model *m, bool tagged, char out[DIGEST_TEXT], struct diag *d);
 
 #endif

@@ -56,5 +56,13 @@ clang-format --dry-run ir/*.[ch] schema/*.[ch] passes/*.[ch] lib/*.[ch] cli/*.[c
     grep 'warning: \|error: ' | cut -d: -f1 | sort | uniq -c | expect_nothing "make format would change files"
 grep -nE '\b(TODO|FIXME|XXX)\b' -r ir schema passes lib cli bench include examples docs README.md Makefile | grep -v 'Binary file' |
     expect_nothing "unfinished"
+# What comments cite is a document of the repository, and a section that it has.
+grep -nE '\bSPEC( |\.md)' -r ir schema passes lib cli bench include examples docs python tests README.md Makefile --exclude=tree.sh --exclude-dir=build -I |
+    expect_nothing "a document is cited that is not there"
+grep -noE '(POLICY|TAGS|FORMATS)\.md [0-9]( "[^"*]+")?' -r ir schema passes lib include tests/unit | while IFS=: read -r file line cited; do
+    doc=docs/${cited%%.md*}.md section=${cited#*.md } title=
+    case $section in *\"*) title=${section#*\"} title=${title%\"} ;; esac
+    grep -q "^## ${section%% *}\. " "$doc" && { [ -z "$title" ] || grep -qE "^### $title\$|^\| .$title. \|" "$doc"; } || echo "$file:$line: $cited"
+done | expect_nothing "a section is cited that is not there"
 echo "$(grep -c passed "$tmp/results") passed, $(grep -c failed "$tmp/results") failed"
 ! grep -q failed "$tmp/results"

@@ -8,13 +8,26 @@ docs/POLICY.md, and what is written by docs/TAGS.md. Needs neither onnx nor torc
 """
 
 from .api import check, diff, digest, info, library_version, linears, load_plan, plan, strip, tag, tags
-from .errors import Error, InputError, IOError_, MemoryError_, Message, MismatchError, PolicyError, SactagWarning, UsageError
+from .errors import (
+    ArgumentError,
+    Error,
+    InputError,
+    IOError_,
+    MemoryError_,
+    Message,
+    MismatchError,
+    NoBlockError,
+    NotFoundError,
+    PolicyError,
+    SactagWarning,
+    UsageError,
+)
 from .results import Block, Change, Diff, Forced, Info, Linear, Plan, Problem, Row, Shape, Summary
 
 __version__ = "0.1.0"
 
 __all__ = [
-    "Block", "Change", "Diff", "Error", "Forced", "IOError_", "Info", "InputError", "Linear", "MemoryError_", "Message",
-    "MismatchError", "Plan", "PolicyError", "Problem", "Row", "SactagWarning", "Shape", "Summary", "UsageError", "check", "diff",
-    "digest", "info", "library_version", "linears", "load_plan", "plan", "strip", "tag", "tags",
+    "ArgumentError", "Block", "Change", "Diff", "Error", "Forced", "IOError_", "Info", "InputError", "Linear", "MemoryError_", "Message",
+    "MismatchError", "NoBlockError", "NotFoundError", "Plan", "PolicyError", "Problem", "Row", "SactagWarning", "Shape", "Summary",
+    "UsageError", "check", "diff", "digest", "info", "library_version", "linears", "load_plan", "plan", "strip", "tag", "tags",
 ]  # fmt: skip

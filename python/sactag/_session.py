@@ -11,63 +11,19 @@ from ctypes import byref, c_size_t, c_void_p
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 from . import _ffi
-from .errors import BY_STATUS, Error, Message, SactagWarning, UsageError
+from ._arguments import CHOICES, choice, flag, ir_version, names, path, shapes, strings
+from .errors import BY_STATUS, ArgumentError, Error, Message, SactagWarning
 from .results import Block, Change, Diff, Forced, Info, Linear, Plan, Problem, Row, Shape, Summary
 
 LEVELS = ("error", "warning", "note", "debug")
 POLICIES = ("none", "save", "recompute")
-CHOICES = {
-    "match": ("exact", "substring", "glob"),
-    "mm_rule": ("onnx", "torch"),
-    "profile": ("titan",),
-    "order": ("auto", "file"),
-    "carrier": ("metadata", "attribute", "popart"),
-    "tag": ("mm", "all"),
-    "external_data": ("refuse", "copy", "hardlink", "symlink", "keep"),
-}
 DIFFERS = ("policy", "rhs", "block", "reason")
+A_MODEL = "a model is a path, bytes or an onnx.ModelProto (of sactag.torch.plan also a torch.export.ExportedProgram)"
 log = logging.getLogger("sactag")
-
-
-def choice(name: str, value: Optional[str], first: int) -> int:
-    """The enum's number of a choice; `first` is the number of the first one. None: the default, 0."""
-    if value is None:
-        return 0
-    try:
-        return CHOICES[name].index(value) + first
-    except ValueError:
-        raise UsageError(f"{name} is {value!r}: expected one of {', '.join(CHOICES[name])}") from None
 
 
 def name_of(number: int, name: str, first: int) -> Optional[str]:
     return CHOICES[name][number - first] if number >= first else None
-
-
-def names(value: Any) -> List[str]:
-    """A list of names; a comma list in one string is one too, as on the command line."""
-    if value is None:
-        return []
-    if isinstance(value, str):
-        return [part.strip() for part in value.split(",") if part.strip()]
-    return [str(part) for part in value]
-
-
-def shape_of(value: Any) -> Tuple[int, int]:
-    try:
-        k, n = value.split("x") if isinstance(value, str) else value
-        k, n = int(k), int(n)
-    except (TypeError, ValueError):
-        raise UsageError(f"force_shapes: expected 'KxN' or a pair of numbers, found {value!r}") from None
-    if k < 1 or n < 1:
-        raise UsageError(f"force_shapes: expected positive numbers, found {value!r}")
-    return k, n
-
-
-def strings(values: Sequence[str]) -> Any:
-    for value in values:
-        if "\0" in value:
-            raise UsageError(f"a name cannot hold a NUL: {value!r}")
-    return (ctypes.c_char_p * len(values))(*(v.encode("utf-8", "surrogateescape") for v in values))
 
 
 def options_struct(lib: Any, given: Dict[str, Any]) -> _ffi.Options:
@@ -77,21 +33,20 @@ def options_struct(lib: Any, given: Dict[str, Any]) -> _ffi.Options:
         *("fqns", "force_shapes", "match", "blocks", "mm_rule", "profile", "order", "mm_ops", "strict", "specialize")
     }
     if unknown:
-        raise TypeError(f"unknown option {sorted(unknown)[0]!r}")
+        raise ArgumentError(f"unknown option {sorted(unknown)[0]!r}")
     for key in ("fqns", "blocks", "mm_ops"):
-        values = names(given.get(key))
-        setattr(options, key, strings(values))
+        values = names(key, given.get(key))
+        setattr(options, key, strings(key, values))
         setattr(options, "n_" + key, len(values))
-    force = given.get("force_shapes") or ()
-    shapes = [shape_of(s) for s in ([force] if isinstance(force, str) else force)]
-    options.force_shapes = (_ffi.Shape * len(shapes))(*shapes)
-    options.n_force_shapes = len(shapes)
+    forced = shapes(given.get("force_shapes"))
+    options.force_shapes = (_ffi.Shape * len(forced))(*forced)
+    options.n_force_shapes = len(forced)
     options.match = choice("match", given.get("match"), 1)
     options.mm_rule = choice("mm_rule", given.get("mm_rule"), 1)
     options.profile = choice("profile", given.get("profile"), 1)
     options.order = choice("order", given.get("order"), 0)
-    options.strict = bool(given.get("strict"))
-    options.specialize = bool(given.get("specialize"))
+    options.strict = flag("strict", given.get("strict"))
+    options.specialize = flag("specialize", given.get("specialize"))
     return options
 
 
@@ -166,7 +121,7 @@ class Session:
         """A model from a path, bytes, or what has SerializeToString(), as an onnx.ModelProto has."""
         handle = c_void_p()
         if isinstance(model, (str, os.PathLike)):
-            status = self.lib.sactag_open(byref(handle), os.fsencode(model), None, self.diag)
+            status = self.lib.sactag_open(byref(handle), path("model", model), None, self.diag)
         else:
             address, size = self._buffer(model)
             status = self.lib.sactag_open_buffer(byref(handle), address, size, None, self.diag)
@@ -181,7 +136,7 @@ class Session:
             try:
                 view = memoryview(model).cast("B")
             except TypeError:
-                raise TypeError(f"a model is a path, bytes or an onnx.ModelProto, not {type(model).__name__}") from None
+                raise ArgumentError(f"{A_MODEL}, not {type(model).__name__}") from None
             if not view.readonly and view.contiguous and view.nbytes:
                 array = (ctypes.c_char * view.nbytes).from_buffer(view)
                 self._kept.append(array)
@@ -291,7 +246,7 @@ class Session:
             recomputed=b.recomputed,
             forced_rows=b.forced_rows,
             forced=tuple(
-                Forced(_shape(f.rhs), f.fqn.str(), tuple(names(f.also.str()))) for f in b.forced[: b.n_forced]
+                Forced(_shape(f.rhs), f.fqn.str(), tuple(names("also", f.also.str()))) for f in b.forced[: b.n_forced]
             ),
         )
 
@@ -376,16 +331,16 @@ class Session:
         w.carrier = choice("carrier", given.get("carrier"), 0)
         w.tag = choice("tag", given.get("tag"), 0)
         w.external = choice("external_data", given.get("external_data"), 0)
-        w.no_sync = not given.get("sync", True)
-        w.set_ir_version = int(given.get("set_ir_version") or 0)
+        w.no_sync = not flag("sync", given.get("sync", True))
+        w.set_ir_version = ir_version(given.get("set_ir_version"))
         return w
 
-    def write(self, function: str, handles: Sequence[c_void_p], out: Any, given: Dict[str, Any]) -> Optional[bytes]:
+    def write(self, function: str, handles: Sequence[c_void_p], out: Optional[bytes], given: Dict[str, Any]) -> Optional[bytes]:
         """sactag_tag_* or sactag_strip_*: to the file `out`, or to the bytes that are returned when it is None."""
         w = self.write_options(given)
         if out is not None:
             to_file = getattr(self.lib, f"sactag_{function}_file")
-            self.check(to_file(*handles, os.fsencode(out), byref(w), self.diag))
+            self.check(to_file(*handles, out, byref(w), self.diag))
             return None
         to_buffer = getattr(self.lib, f"sactag_{function}_buffer")
         address, n = c_void_p(), c_size_t()

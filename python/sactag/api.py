@@ -7,8 +7,9 @@ import os
 import pathlib
 from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Optional, Sequence, Tuple, Union, overload
 
-from . import _ffi
+from . import _arguments, _ffi
 from ._session import Session
+from .errors import ArgumentError, UsageError, io_error
 from .results import Diff, Info, Linear, Plan, Problem
 
 if TYPE_CHECKING:
@@ -50,7 +51,30 @@ def _name(model: Any) -> Optional[str]:
 
 
 def _options(fqns: Any, options: Dict[str, Any]) -> Dict[str, Any]:
-    return {"fqns": fqns, **options} if fqns else dict(options)
+    given = _arguments.names("fqns", fqns)
+    return {"fqns": given, **options} if given else dict(options)
+
+
+def _read_text(path: Any) -> str:
+    """A plan file as the library takes it."""
+    try:
+        with open(_arguments.path("plan", path), "rb") as f:
+            return f.read().decode("utf-8", "surrogateescape")
+    except OSError as error:
+        raise io_error(error) from error
+
+
+def _out(out: Any) -> Optional[bytes]:
+    return None if out is None else _arguments.path("out", out)
+
+
+def as_plan(plan: Any) -> Plan:
+    """A plan, or the one in the file that a path names."""
+    if isinstance(plan, Plan):
+        return plan
+    if isinstance(plan, (str, os.PathLike)):
+        return load_plan(plan)
+    raise ArgumentError(f"plan: expected a Plan or the path of a plan file, not {type(plan).__name__}")
 
 
 def library_version() -> str:
@@ -68,7 +92,7 @@ def plan(model: "Model", fqns: "Union[str, Iterable[str]]" = (), **options: "Unp
 
 def load_plan(path: "Path") -> Plan:
     """Reads a plan file: JSON, or the tsv of `sactag plan` and `sactag show`."""
-    text = pathlib.Path(path).read_text(encoding="utf-8", errors="surrogateescape")
+    text = _read_text(path)
     with _session() as s:
         return s.plan(s.from_text(text), text)
 
@@ -108,7 +132,7 @@ def tag(
     fqns: "Union[str, Iterable[str]]" = (),
     *,
     out: "Optional[Path]" = None,
-    plan: Optional[Plan] = None,
+    plan: "Union[Plan, Path, None]" = None,
     rebase: bool = False,
     carrier: str = "metadata",
     tag: str = "mm",
@@ -119,19 +143,22 @@ def tag(
 ) -> Union[bytes, pathlib.Path]:
     """Decides, and writes the tagged model: to the file `out`, which is returned, or else as bytes.
 
-    `out` may be the model's own path. With `plan` (of plan() or load_plan()) nothing is decided: the plan is placed on the
+    `out` may be the model's own path. With `plan` (of plan() or load_plan(), or a plan file's path) nothing is decided: the plan is placed on the
     model, which must be the one that it was made for, or with `rebase` resemble it."""
     if plan is not None and (fqns or options):
-        raise TypeError("give either a plan, or what to make one with")
+        raise ArgumentError("give either a plan, or what to make one with")
+    if _arguments.flag("rebase", rebase) and plan is None:
+        raise UsageError("rebase: there is no plan to place: give one as plan")
+    target, text = _out(out), None if plan is None else as_plan(plan).text
     write = {"carrier": carrier, "tag": tag, "external_data": external_data, "sync": sync, "set_ir_version": set_ir_version}
     with _session() as s:
         handle = s.open(model)
-        if plan is None:
+        if text is None:
             decided = s.decide(handle, _options(fqns, options))
         else:
-            decided = s.place(handle, s.from_text(plan.text), rebase)
-        tagged = s.write("tag", (handle, decided), out, write)
-    return pathlib.Path(out) if out is not None else tagged or b""
+            decided = s.place(handle, s.from_text(text), rebase)
+        tagged = s.write("tag", (handle, decided), target, write)
+    return pathlib.Path(os.fsdecode(target)) if target is not None else tagged or b""
 
 
 @overload
@@ -142,9 +169,10 @@ def strip(
     model: "Model", *, out: "Optional[Path]" = None, external_data: str = "refuse", sync: bool = True
 ) -> Union[bytes, pathlib.Path]:
     """Removes what tag() added: the original bytes."""
+    target = _out(out)
     with _session() as s:
-        stripped = s.write("strip", (s.open(model),), out, {"external_data": external_data, "sync": sync})
-    return pathlib.Path(out) if out is not None else stripped or b""
+        stripped = s.write("strip", (s.open(model),), target, {"external_data": external_data, "sync": sync})
+    return pathlib.Path(os.fsdecode(target)) if target is not None else stripped or b""
 
 
 def _is_plan_file(model: Any) -> bool:
@@ -152,7 +180,7 @@ def _is_plan_file(model: Any) -> bool:
     if not isinstance(model, (str, os.PathLike)):
         return False
     try:
-        with open(model, "rb") as f:
+        with open(_arguments.path("model", model), "rb") as f:
             head = f.read(16).lstrip(b"\xef\xbb\xbf \t\r\n")
     except OSError:
         return False  # the library says what is wrong
@@ -172,7 +200,7 @@ def diff(a: "Union[Plan, Model]", b: "Union[Plan, Model]", fqns: "Union[str, Ite
             if isinstance(side, Plan):
                 sides[i] = s.from_text(side.text)
             elif _is_plan_file(side):
-                sides[i] = s.from_text(pathlib.Path(side).read_text(encoding="utf-8", errors="surrogateescape"))
+                sides[i] = s.from_text(_read_text(side))
             else:
                 models[i] = s.open(side)
                 if s.info(models[i]).tagged:

@@ -38,6 +38,17 @@ class UsageError(Error, ValueError):
     exit_code = 2
 
 
+class ArgumentError(UsageError, TypeError):
+    """An argument of a type that makes no sense."""
+
+
+class NoBlockError(UsageError, KeyError):
+    """A plan has no block of that name."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])  # a KeyError's own is its repr
+
+
 class PolicyError(Error):
     """A configured name is no Linear or cannot be told; bodies whose calls disagree; a plan made for another graph."""
 
@@ -54,6 +65,18 @@ class IOError_(Error, OSError):
     """Reading or writing failed."""
 
     exit_code = 5
+
+
+class NotFoundError(IOError_, FileNotFoundError):
+    """A file of the caller, or the folder that it should be in, is not there."""
+
+
+def io_error(error: OSError) -> IOError_:
+    """Python's own error about a file, as one of this package."""
+    kind = NotFoundError if isinstance(error, FileNotFoundError) else IOError_
+    found = kind(f"{error.strerror or error}: {error.filename}" if error.filename else str(error))
+    found.errno, found.strerror, found.filename = error.errno, error.strerror, error.filename
+    return found
 
 
 class MemoryError_(Error, MemoryError):

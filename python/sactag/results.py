@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import pathlib
 from dataclasses import dataclass, field
 from typing import Any, Dict, Iterator, NamedTuple, Optional, Tuple, Union
 
-from .errors import Message
+from . import _arguments
+from .errors import Message, NoBlockError, io_error
 
 
 class Shape(NamedTuple):
@@ -120,11 +120,11 @@ class Plan:
         return len(self.rows)
 
     def block(self, fqn: str) -> Block:
-        """The block of that name; KeyError."""
+        """The block of that name; NoBlockError, a KeyError."""
         for block in self.blocks:
             if block.fqn == fqn:
                 return block
-        raise KeyError(f"the plan has no block {fqn!r}; it has {', '.join(b.fqn for b in self.blocks) or 'none'}")
+        raise NoBlockError(f"the plan has no block {fqn!r}; it has {', '.join(b.fqn for b in self.blocks) or 'none'}")
 
     def rows_of(self, block: str) -> Tuple[Tuple[Row, ...], ...]:
         """The rows of each call of a block."""
@@ -136,7 +136,11 @@ class Plan:
 
     def save(self, path: Union[str, "os.PathLike[str]"]) -> None:
         """Writes the plan file: JSON, made to be kept in version control."""
-        pathlib.Path(path).write_text(self.text, encoding="utf-8")
+        try:
+            with open(_arguments.path("path", path), "wb") as f:
+                f.write(self.text.encode("utf-8", "surrogateescape"))
+        except OSError as error:
+            raise io_error(error) from error
 
 
 @dataclass(frozen=True)

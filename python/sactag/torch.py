@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import functools
 import io
+import os
 import weakref
 from typing import Any, Callable, Dict, FrozenSet, Iterable, List, NamedTuple, Optional, Tuple, Union
 
@@ -63,6 +64,10 @@ SAVE_OPS: Dict[str, FrozenSet[Any]] = {
         ]
     ),
 }
+
+
+# A plan, or the path of a plan file.
+PlanOrPath = Union[Plan, str, "os.PathLike[str]"]
 
 
 class _Decision(NamedTuple):
@@ -215,11 +220,12 @@ def plan(model: Any, fqns: Union[str, Iterable[str]] = (), **options: Any) -> Pl
     return api.plan(model, fqns, **options)
 
 
-def context_fn(plan: Plan, block: str, *, save: Optional[str] = None) -> Callable[[], Tuple[Any, Any]]:
+def context_fn(plan: PlanOrPath, block: str, *, save: Optional[str] = None) -> Callable[[], Tuple[Any, Any]]:
     """The `context_fn` of torch.utils.checkpoint.checkpoint and checkpoint_wrapper, for one block of the plan.
 
     `save` says what is saved besides matmuls: "seed", "titan" (the default of plans with that profile) or "none". The result
     is a functools.partial over the block's rows and not its name, so that torch.compile compiles equal blocks once."""
+    plan = api.as_plan(plan)
     return functools.partial(_contexts, _calls(plan, block), _save_list(plan, save))
 
 
@@ -228,7 +234,7 @@ def clean_name(name: str) -> str:
     return ".".join(part for part in name.split(".") if part not in WRAPPERS)
 
 
-def apply(model: torch.nn.Module, plan: Plan, *, save: Optional[str] = None, **checkpoint: Any) -> torch.nn.Module:
+def apply(model: torch.nn.Module, plan: PlanOrPath, *, save: Optional[str] = None, **checkpoint: Any) -> torch.nn.Module:
     """Wraps every block of the plan that the model holds (a pipeline stage holds some) so that it is checkpointed as planned.
 
     Returns the model: another one only when the model itself is the block. `checkpoint` goes to torch.utils.checkpoint:
@@ -240,6 +246,7 @@ def apply(model: torch.nn.Module, plan: Plan, *, save: Optional[str] = None, **c
             raise UsageError(f"block {block!r} is checkpointed already, or holds a module that is")
         return checkpoint_wrapper(module, context_fn=context_fn(plan, block, save=save), **checkpoint)
 
+    plan = api.as_plan(plan)
     blocks = [b.fqn for b in plan.blocks]
     if blocks == ["whole"]:
         return wrap(model, "whole")
@@ -290,8 +297,9 @@ def _module_path(node: Any) -> List[Tuple[str, str]]:
     return [(str(key), clean_name(str(value[0]).replace("L['self'].", "").replace("L__self___", ""))) for key, value in stack.items()]
 
 
-def regions(graph: torch.fx.Graph, plan: Plan) -> Dict[Any, Tuple[str, int]]:
+def regions(graph: torch.fx.Graph, plan: PlanOrPath) -> Dict[Any, Tuple[str, int]]:
     """Which call of which block each node of a graph belongs to; nodes outside blocks are left out. Calls are numbered as in the plan."""
+    plan = api.as_plan(plan)
     blocks = {b.fqn for b in plan.blocks}
     found: Dict[Any, Tuple[str, int]] = {}
     keys: Dict[str, List[str]] = {}  # block: the keys of its calls
@@ -313,12 +321,13 @@ def regions(graph: torch.fx.Graph, plan: Plan) -> Dict[Any, Tuple[str, int]]:
     return found
 
 
-def policy_fn(plan: Plan) -> Callable[[torch.fx.Node], Optional[CheckpointPolicy]]:
+def policy_fn(plan: PlanOrPath) -> Callable[[torch.fx.Node], Optional[CheckpointPolicy]]:
     """The plan as a policy of nodes: for a torch.fx graph whose nodes know their modules (meta["nn_module_stack"]) and values
     (meta["val"]), as torch.export and make_fx leave them. None: the node is in no block.
 
     In the graph that the plan was made for (a .pt2), rows are found by the names of their nodes; in another one by their ordinal
     within the call of the block."""
+    plan = api.as_plan(plan)
     decided: "weakref.WeakKeyDictionary[torch.fx.Graph, Dict[Any, CheckpointPolicy]]" = weakref.WeakKeyDictionary()
     save_ops = SAVE_OPS[_save_list(plan, None)] | _ops(["aten::scaled_dot_product_attention"])
 
@@ -396,9 +405,10 @@ def _walk_to(
         raise MismatchError(f"{region[0]}#{region[1]}, node {node.name}: {error}") from None
 
 
-def annotate(module: torch.fx.GraphModule, plan: Plan) -> torch.fx.GraphModule:
+def annotate(module: torch.fx.GraphModule, plan: PlanOrPath) -> torch.fx.GraphModule:
     """Writes the plan onto the nodes for AOTAutograd's partitioners: meta["recompute"], and the number of the region in
     meta["ac_graph_id"]. For torch.compile and aot_module_simplified."""
+    plan = api.as_plan(plan)
     policy = policy_fn(plan)
     numbers: Dict[Tuple[str, int], int] = {}
     for node, region in regions(module.graph, plan).items():

@@ -3,6 +3,7 @@
 import dataclasses
 import functools
 import pickle
+import tempfile
 import unittest
 
 import torch
@@ -148,8 +149,25 @@ class Eager(unittest.TestCase):
         got, x.grad = x.grad, None
         model.layers[1](x).sum().backward()
         self.assertTrue(torch.equal(got, x.grad))
-        with self.assertRaisesRegex(KeyError, "layers.7"):
+        with self.assertRaisesRegex(KeyError, "layers.7") as caught:
             sactag.torch.context_fn(plan, "layers.7")
+        self.assertEqual(caught.exception.exit_code, 2)
+
+    def test_a_plan_file_stands_for_its_plan(self):
+        plan = plan_of("llama", 3)
+        with tempfile.TemporaryDirectory() as folder:
+            path = f"{folder}/plan.json"
+            plan.save(path)
+            self.assertEqual(sactag.torch.context_fn(path, "layers.1").args, sactag.torch.context_fn(plan, "layers.1").args)
+            model = sactag.torch.apply(Model("llama", 3), path)
+        self.assertEqual(runs(step(model, inner(model), (tokens(),), False)[0]), wanted(plan))
+        for wrong in (None, 5):
+            for function in (sactag.torch.apply, sactag.torch.regions):
+                with self.assertRaisesRegex(TypeError, "plan: expected a Plan or the path of a plan file") as caught:
+                    function(Model("llama", 1), wrong)
+                self.assertEqual(caught.exception.exit_code, 2)
+        with self.assertRaisesRegex(TypeError, "a torch.export.ExportedProgram.*, not Model"):
+            sactag.torch.plan(Model("llama", 1))
 
 
 class Mismatch(unittest.TestCase):

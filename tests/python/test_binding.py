@@ -323,6 +323,61 @@ class Messages(TemporaryFolder):
         with self.assertRaisesRegex(TypeError, "'fqn'"):
             sactag.plan(MOE, fqn=["moe.router.gate"])
 
+    def test_a_path_is_never_cut(self):
+        victim = self.folder / "victim.onnx"
+        victim.write_bytes(b"precious")
+        for function in (sactag.tag, sactag.strip):
+            self.assert_error(sactag.UsageError, 2, "^out: a path cannot hold a NUL", function, MOE, out=f"{victim}\0.tagged.onnx")
+        model = f"{MOE}\0.pt2"
+        for function in (sactag.info, sactag.plan, sactag.tag, sactag.strip, sactag.tags, sactag.check, sactag.digest, sactag.linears):
+            self.assert_error(sactag.UsageError, 2, "^model: a path cannot hold a NUL", function, model)
+        self.assert_error(sactag.UsageError, 2, "NUL", sactag.diff, MOE, model)
+        self.assert_error(sactag.UsageError, 2, "NUL", sactag.load_plan, f"{victim}\0")
+        self.assert_error(sactag.UsageError, 2, "NUL", sactag.plan(MOE).save, f"{victim}\0.json")
+        self.assert_error(TypeError, 2, "^out: expected a path, not int", sactag.tag, MOE, out=5)
+        self.assertEqual(victim.read_bytes(), b"precious")
+        self.assertEqual(os.listdir(self.folder), ["victim.onnx"])
+
+    def test_a_number_is_never_wrapped_nor_cut(self):
+        for shape in ((2**64 + 32,) * 2, (32, 2**63), f"32x{2**63}"):
+            self.assert_error(sactag.UsageError, 2, "force_shapes: expected numbers up to", sactag.plan, MOE, force_shapes=[shape])
+        for shape in ((32.9, 32), (True, 32), ("32", 32), (32,), "3_2x32", "32x32x32", None):
+            self.assert_error(sactag.UsageError, 2, "force_shapes: expected 'KxN' or a pair", sactag.plan, MOE, force_shapes=[shape])
+        self.assert_error(TypeError, 2, "force_shapes: expected a list, found 5", sactag.plan, MOE, force_shapes=5)
+        want = sactag.plan(MOE, force_shapes=[(64, 8), (64, 64)])
+        self.assertEqual(sactag.plan(MOE, force_shapes="64x8, 64x64"), want)
+        self.assertEqual(want.options["force_shapes"], [(64, 8), (64, 64)])
+        for version in (2**64 + 3, 2**40, 2**31, -1):
+            self.assert_error(sactag.UsageError, 2, "set_ir_version: expected 0 to 2147483647", sactag.tag, MOE, set_ir_version=version)
+        for version in (10.0, "10", True):
+            self.assert_error(TypeError, 2, "set_ir_version: expected a whole number", sactag.tag, MOE, set_ir_version=version)
+        self.assertEqual(sactag.info(sactag.tag(MOE, set_ir_version=2**31 - 1)).ir_version, 2**31 - 1)
+
+    def test_nothing_becomes_a_name_or_a_flag_by_itself(self):
+        for name in ("fqns", "blocks", "mm_ops"):
+            for value in ([None], [5], [b"attention.wq"], b"attention.wq", 5, 0):
+                self.assert_error(TypeError, 2, f"^{name}: expected names as str", sactag.plan, MOE, **{name: value})
+        for name in ("strict", "specialize"):
+            for value in ("no", 1, 0, []):
+                self.assert_error(TypeError, 2, f"^{name}: expected True or False", sactag.plan, MOE, **{name: value})
+        self.assert_error(TypeError, 2, "^sync: expected True or False", sactag.tag, MOE, sync="no")
+        self.assertEqual(sactag.plan(MOE, (name for name in GATE), profile="none"), sactag.plan(MOE, GATE))
+
+    def test_plans_that_are_none(self):
+        sactag.plan(MOE, GATE).save(self.folder / "plan.json")
+        for path in (self.folder / "plan.json", str(self.folder / "plan.json")):
+            self.assertEqual(sactag.tag(MOE, plan=path), sactag.tag(MOE, GATE))
+        self.assert_error(TypeError, 2, "plan: expected a Plan or the path of a plan file, not int", sactag.tag, MOE, plan=5)
+        self.assert_error(sactag.UsageError, 2, "rebase: there is no plan", sactag.tag, MOE, rebase=True)
+        self.assert_error(TypeError, 2, "rebase: expected True or False", sactag.tag, MOE, rebase="no")
+        for function in (sactag.load_plan, lambda path: sactag.tag(MOE, plan=path)):
+            error = self.assert_error(FileNotFoundError, 5, "No such file or directory: .*none.json", function, self.folder / "none.json")
+            self.assertIsInstance(pickle.loads(pickle.dumps(error)), sactag.NotFoundError)
+        self.assert_error(FileNotFoundError, 5, "No such file", sactag.plan(MOE).save, self.folder / "none" / "plan.json")
+        self.assert_error(sactag.IOError_, 5, "Is a directory", sactag.load_plan, self.folder)
+        error = self.assert_error(KeyError, 2, "^the plan has no block 'layers.9'; it has layers.0", sactag.plan(MOE).block, "layers.9")
+        self.assertEqual(str(error), pickle.loads(pickle.dumps(error)).args[0])
+
     def test_an_error_knows_its_place(self):
         raw = MOE.read_bytes()
         error = self.assert_error(sactag.InputError, 4, "offset", sactag.plan, raw[: len(raw) // 2])

@@ -761,10 +761,9 @@ Test(api, write_options_that_make_no_sense)
         struct sactag_write_options w;
         const char *text;
     } bad[] = {
-        {{.carrier = (enum sactag_carrier)3}, "carrier: 3"},
-        {{.tag = (enum sactag_scope)2}, "tag: 2"},
-        {{.external = (enum sactag_external)5}, "external: 5"},
-        {{.set_ir_version = -1}, "set_ir_version"},
+        {{.carrier = (enum sactag_carrier)3}, "carrier: 3"},      {{.tag = (enum sactag_scope)2}, "tag: 2"},
+        {{.external = (enum sactag_external)5}, "external: 5"},   {{.set_ir_version = -1}, "set_ir_version"},
+        {{.set_ir_version = INT64_C(1) << 31}, "set_ir_version"},
     };
     sactag_model *m = open_model(TOY);
     sactag_plan *p = decide(m, NULL);

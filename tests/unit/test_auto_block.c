@@ -1,4 +1,4 @@
-/* `--blocks auto`: what a person would call the blocks of a model, from the names of its Linears (SPEC 2). */
+/* `--blocks auto`: what a person would call the blocks, from the names of the Linears (POLICY.md 2). */
 #include "passes/auto_block.h"
 
 #include <criterion/criterion.h>

@@ -1,4 +1,4 @@
-/* Blocks and their calls: which call of which block each mm belongs to (SPEC 1, 2 "Blocks"). */
+/* Blocks and their calls: which call of which block each mm belongs to (POLICY.md 1, 2 "Blocks"). */
 #include "tests/unit/graph_builder.h"
 
 #include <criterion/criterion.h>

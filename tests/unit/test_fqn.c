@@ -1,4 +1,4 @@
-/* What exporters make of module names: SPEC 3 and the facts about exporters. */
+/* What exporters make of module names: POLICY.md 3 and the facts about exporters. */
 #include "passes/fqn.h"
 
 #include <criterion/criterion.h>

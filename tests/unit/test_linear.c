@@ -1,4 +1,4 @@
-/* Names of mms, where they were learnt, and which modules are Linears (SPEC 3). */
+/* Names of mms, where they were learnt, and which modules are Linears (POLICY.md 3). */
 #include "tests/unit/graph_builder.h"
 
 #include <criterion/criterion.h>

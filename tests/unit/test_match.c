@@ -1,4 +1,4 @@
-/* Matching configured FQNs: SPEC 2 "Matching". */
+/* Matching configured FQNs: POLICY.md 2 "Names that match". */
 #include "passes/match.h"
 
 #include <criterion/criterion.h>

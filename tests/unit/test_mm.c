@@ -1,4 +1,5 @@
-/* Which nodes are mms, their rhs shapes, and what PyTorch runs for them (SPEC 2 "What is an mm"). */
+/* Which nodes are mms, their rhs shapes, and what PyTorch runs for them (POLICY.md 2 "What counts as an mm").
+ */
 #include "tests/unit/graph_builder.h"
 
 #include <criterion/criterion.h>

@@ -1,4 +1,4 @@
-/* The nodes of blocks that are no mms, with --tag all (SPEC 4). */
+/* The nodes of blocks that are no mms, with --tag all (TAGS.md 4). */
 #include "tests/unit/graph_builder.h"
 
 #include <criterion/criterion.h>

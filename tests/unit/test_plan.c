@@ -1,4 +1,4 @@
-/* plan_make and plan_annotate: what a plan holds, and what is written onto nodes (SPEC 4). */
+/* plan_make and plan_annotate: what a plan holds, and what is written onto nodes (TAGS.md 4). */
 #include "tests/unit/graph_builder.h"
 
 #include <criterion/criterion.h>

@@ -1,4 +1,4 @@
-/* Forced sets and the alternation (SPEC 2). */
+/* Forced sets and the alternation (POLICY.md 2). */
 #include "tests/unit/graph_builder.h"
 
 #include <criterion/criterion.h>

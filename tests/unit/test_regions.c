@@ -1,4 +1,4 @@
-/* Checkpoint regions: what crosses into a call of a block, and out of it (SPEC 4). */
+/* Checkpoint regions: what crosses into a call of a block, and out of it (TAGS.md 4). */
 #include "tests/unit/graph_builder.h"
 
 #include <criterion/criterion.h>

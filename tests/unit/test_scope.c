@@ -1,4 +1,4 @@
-/* Where a node's module is told, and what it is called in full (SPEC 3). */
+/* Where a node's module is told, and what it is called in full (POLICY.md 3). */
 #include "tests/unit/graph_builder.h"
 
 #include "passes/linear.h"
