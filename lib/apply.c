@@ -286,6 +286,10 @@ static int check_file(const sactag_plan *file, sactag_model *m, bool rebase, str
 {
     char digest[DIGEST_TEXT];
 
+    if (file->file && file->file->tags)
+        return diag_error(d, IR_EUSAGE,
+                          "these are tags, which name no options: expected a plan file, which sactag plan "
+                          "prints in JSON");
     if (!file->file || !file->file->has_options)
         return diag_error(d, IR_EUSAGE, "expected a plan file in JSON, which names its graph and options");
     if (rebase)

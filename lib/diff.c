@@ -3,6 +3,8 @@
 #include "lib/pair.h"
 
 #include "ir/names.h"
+#include "lib/table.h"
+#include "passes/mm.h"
 
 #include <stdlib.h>
 
@@ -20,10 +22,18 @@ struct block_map {
     uint32_t *to_b, *to_a; /* NAME_NONE: not known yet */
 };
 
+/* What a side of a comparison is. */
+struct side {
+    bool only_tags;
+    bool all;           /* tags of nodes that are no mms, too */
+    struct table nodes; /* of tags alone: those that have a row */
+};
+
 struct differ {
     sactag_changes *out;
     const sactag_plan *a, *b;
     struct pairing pairs;
+    struct side side_a, side_b;
     struct block_map blocks;
     struct causes causes;
     uint32_t at_a; /* rows of a in front of this one have been told of */
@@ -118,7 +128,34 @@ static enum sactag_change_kind kind_of(unsigned differs)
 static bool no_mm(const struct sactag_row *r)
 {
     struct reason reason = reason_parse((struct str){r->reason.s, r->reason.n});
-    return reason_of_neighbour(&reason);
+    return reason_of_neighbour(&reason) ||
+           (reason.kind == REASON_NONE && !mm_op_named((struct str){r->op.s, r->op.n}));
+}
+
+static int see_side(struct side *s, const struct sactag_row *rows, uint32_t n, const sactag_plan *p)
+{
+    int e = 0;
+
+    s->only_tags = plan_only_tags(p);
+    if (s->only_tags)
+        e = table_init(&s->nodes, n);
+    for (uint32_t i = 0; !e && s->only_tags && i < n; i++) {
+        *table_at(&s->nodes, pair_identity(&rows[i])) = i;
+        s->all = s->all || no_mm(&rows[i]);
+    }
+    return e;
+}
+
+/* Does a row of one side say nothing that the other side must have? Of tags alone, every node may be listed,
+ * without a reason that tells mms from others; and none tells of mms outside blocks, nor more than once of a
+ * node that runs several times. */
+static bool need_not_match(const struct sactag_row *r, const struct side *own, const struct side *other)
+{
+    if (no_mm(r) || (own->all && r->reason.n == 0))
+        return true;
+    if (!other->only_tags)
+        return false;
+    return (r->policy == SACTAG_NONE && r->block.n == 0) || table_find(&other->nodes, pair_identity(r));
 }
 
 static int tell(struct differ *x, uint32_t i, uint32_t j)
@@ -128,7 +165,7 @@ static int tell(struct differ *x, uint32_t i, uint32_t j)
 
     const struct sactag_row *at = b ? b : a;
 
-    if (!at || (!(a && b) && no_mm(at)))
+    if (!at || (!(a && b) && need_not_match(at, a ? &x->side_a : &x->side_b, a ? &x->side_b : &x->side_a)))
         return 0;
     struct sactag_change *c = &x->out->items[x->out->n++];
     *c = (struct sactag_change){.a = a ? i : SIZE_MAX, .b = b ? j : SIZE_MAX};
@@ -197,6 +234,10 @@ static int make(struct differ *x)
     if (!e)
         e = intern_blocks(&x->blocks.b, &x->blocks.to_a, x->b);
     if (!e)
+        e = see_side(&x->side_a, x->pairs.a, x->pairs.n_a, x->a);
+    if (!e)
+        e = see_side(&x->side_b, x->pairs.b, x->pairs.n_b, x->b);
+    if (!e)
         e = causes_init(&x->causes, most, &x->out->arena);
     if (!e && !(x->out->items = calloc(most + 1, sizeof *x->out->items)))
         e = IR_EMEM;
@@ -207,6 +248,8 @@ static int make(struct differ *x)
     names_free(&x->blocks.b);
     free(x->blocks.to_a);
     free(x->blocks.to_b);
+    table_free(&x->side_a.nodes);
+    table_free(&x->side_b.nodes);
     pair_free(&x->pairs);
     return e;
 }

@@ -46,6 +46,12 @@ struct sactag_plan {
     struct sactag_forced **forced; /* per block */
 };
 
+/* Does it hold nothing but what tags say? They tell neither of mms outside blocks, nor module and shape. */
+static inline bool plan_only_tags(const sactag_plan *p)
+{
+    return p->file ? p->file->tags : p->from_tags && !p->has_options;
+}
+
 static inline struct diag *diag_of(sactag_diag *d)
 {
     return d ? &d->d : NULL;

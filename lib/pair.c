@@ -79,6 +79,11 @@ static uint64_t key_node(const struct sactag_row *r)
     return pair_name_tells(r->node, r->op) ? hash_str(str_from(r->node), 2) : 0;
 }
 
+static uint64_t key_identity(const struct sactag_row *r)
+{
+    return pair_identity(r);
+}
+
 static uint64_t key_block_rhs(const struct sactag_row *r)
 {
     return hash_rhs(r, hash_u64(r->call, hash_str(str_from(r->block), 3)));
@@ -247,6 +252,12 @@ static struct str op_word(struct str op)
     return dot < 0 ? op : str_sub(op, 0, (size_t)dot);
 }
 
+uint64_t pair_identity(const struct sactag_row *r)
+{
+    uint64_t h = hash_str(str_from(r->output), hash_str(str_from(r->graph), 5));
+    return hash_str(str_from(r->op), hash_str(str_from(r->node), h));
+}
+
 bool pair_name_tells(struct sactag_text name, struct sactag_text op)
 {
     struct str s = str_from(name);
@@ -283,7 +294,13 @@ static int match_names(struct pairer *x)
         e = match_equal(x, key_fqn, SACTAG_BY_FQN);
     if (!e)
         e = match_equal(x, key_fqn_call, SACTAG_BY_FQN);
-    return e ? e : match_equal(x, key_node, SACTAG_BY_NODE);
+    if (!e)
+        e = match_equal(x, key_node, SACTAG_BY_NODE);
+    if (e || (!plan_only_tags(x->plan_a) && !plan_only_tags(x->plan_b)))
+        return e;
+    /* Of tags neither module nor shape is known; several runs of a node have one tag. */
+    set_keys(x, key_identity);
+    return match_groups(x, SACTAG_BY_NODE, true);
 }
 
 static int match_structure(struct pairer *x)

@@ -2,6 +2,7 @@
  *
  *     FQN        same module, the how manieth of its mms; where the numbers differ, of the same call or rhs
  *     node       same name, unless a tool made it up of operator and number ("MatMul_12", "linear_3")
+ *                of tags alone, also same graph, name, output and operator
  *     structure  same fingerprint (both plans have a model)
  *     place      between the same neighbours: the same nearby structure, or just the same rhs
  *
@@ -26,6 +27,9 @@ int pair_rows(struct pairing *p, const sactag_plan *a, const sactag_plan *b);
 /* The rows of both, none matched. */
 int pair_none(struct pairing *p, const sactag_plan *a, const sactag_plan *b);
 void pair_free(struct pairing *p);
+
+/* A key of what tells a node within its model, wherever it stands: graph, name, output, operator. */
+uint64_t pair_identity(const struct sactag_row *r);
 
 /* Does the name tell more than its operator and a number? */
 bool pair_name_tells(struct sactag_text name, struct sactag_text op);

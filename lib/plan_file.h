@@ -17,7 +17,7 @@ struct place {
 };
 
 struct plan_file {
-    bool tags;                /* what `show` printed */
+    bool tags;                /* what `show` printed; of tsv told by what is in no row: module and shape */
     char digest[DIGEST_TEXT]; /* of the graph that it was made for; "" if the file does not say */
     bool has_options;         /* the file says with which options it was made: */
     struct sactag_options options;

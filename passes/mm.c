@@ -43,6 +43,20 @@ static enum mm_kind kind_of_op(const struct state *s, const struct ir_op *op)
     return MM_KIND_NONE;
 }
 
+bool mm_op_named(struct str op)
+{
+    ptrdiff_t colon = str_rchr(op, ':');
+    struct str domain = str_sub(op, 0, colon < 0 ? 0 : (size_t)colon);
+    struct str type = str_sub(op, (size_t)(colon + 1), op.n - (size_t)(colon + 1));
+
+    if (str_is(domain, "torch"))
+        return true;
+    for (size_t i = 0; i < sizeof mm_ops / sizeof *mm_ops; i++)
+        if (str_is(domain, mm_ops[i].domain) && str_is(type, mm_ops[i].type))
+            return mm_ops[i].kind != QUANTISED && mm_ops[i].kind != HIDDEN;
+    return false;
+}
+
 /* "Op", or "domain:Op", in the scratch arena; NULL when memory is exhausted. */
 static const char *op_text(struct state *s, const struct ir_op *op)
 {

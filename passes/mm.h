@@ -16,4 +16,7 @@ void lower_mm(struct state *s, struct mm *mm);
 /* Sets how many products right before each mm were computed away. */
 int find_folded(struct state *s);
 
+/* Is "Op" or "domain:Op" one that can be an mm, without further ops of the options? Any of a .pt2 can. */
+bool mm_op_named(struct str op);
+
 #endif

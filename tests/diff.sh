@@ -96,6 +96,8 @@ check_tags()
     must 0 check "$tmp/tagged"
     must 0 diff "$tmp/onnx.json" "$tmp/tagged"
     must 0 diff "$tmp/tagged" "$base"
+    must 0 show "$tmp/tagged" -o "$tmp/shown.json" && must 0 diff "$tmp/shown.json" "$tmp/tagged"
+    must 0 show "$tmp/tagged" -o "$tmp/shown.tsv" && must 0 diff "$tmp/tagged" "$tmp/shown.tsv"
     must 0 apply "$base" "$tmp/onnx.json" -o "$tmp/applied" -q --external-data keep
     cmp -s "$tmp/tagged" "$tmp/applied" || fail "apply does not write what tag writes"
     counted

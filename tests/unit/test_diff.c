@@ -94,6 +94,75 @@ Test(diff, a_plan_is_the_same_as_itself)
     diff_is_of(plan_of(Q K), plan_of(Q K), true, "same fqn 0>0\nsame fqn 1>1\n");
 }
 
+/* ---- what show prints ---- */
+
+#define HEADER    "index\tgraph\tnode\toutput\top\tblock\tcall\tfqn\tevidence\trhs\tpolicy\treason\n"
+#define SHOWN(op) "\t-\t" op "_1\ty1\t" op "\t-\t-\t-\t-\t?x?\t"
+
+static sactag_plan *plan_from(const char *text)
+{
+    sactag_diag *d = sactag_diag_new();
+    sactag_plan *p = NULL;
+    int e = sactag_plan_from_text(&p, text, strlen(text), d);
+
+    cr_assert_eq(e, 0, "%s", sactag_diag_error(d));
+    sactag_diag_free(d);
+    return p;
+}
+
+static void shown_is(const char *tags, const char *plan, const char *want, const char *reverse)
+{
+    diff_is_of(plan_from(tags), plan_from(plan), true, want);
+    diff_is_of(plan_from(plan), plan_from(tags), true, reverse);
+}
+
+/* Names that tell nothing elsewhere tell the node all the same; of mms outside blocks there are no tags. */
+Test(diff, tags_tell_neither_module_nor_shape)
+{
+    const char *plan =
+        HEADER "7\t-\tMatMul_1\ty1\tMatMul\tl.0\t0\tl.0.a\tparam\t8x4\tsave\todd:1\n"
+               "8\t-\tMatMul_2\ty2\tMatMul\tl.0\t0\tl.0.b\tparam\t4x4\trecompute\tforced:4x4:b\n"
+               "9\t-\tMatMul_3\ty3\tMatMul\t-\t-\thead\tparam\t4x9\tnone\toutside\n";
+    const char *first = "6\t-\tMatMul_1\ty1\tMatMul\tl.0\t0\t-\t-\t?x?\t";
+    const char *second = "7\t-\tMatMul_2\ty2\tMatMul\tl.0\t0\t-\t-\t4x4\trecompute\tforced:4x4:b\n";
+    char tags[1024];
+
+    snprintf(tags, sizeof tags, HEADER "%ssave\todd:1\n%s", first, second);
+    shown_is(tags, plan, "same node 0>0\nsame node 1>1\n", "same node 0>0\nsame node 1>1\n");
+    snprintf(tags, sizeof tags, HEADER "%srecompute\tmanual\n%s", first, second);
+    shown_is(tags, plan, "changed node 0>0 policy reason because it was set by hand\nsame node 1>1\n",
+             "changed node 0>0 policy reason because it was set by hand before\nsame node 1>1\n");
+    snprintf(tags, sizeof tags, HEADER "%ssave\todd:1\n", first);
+    shown_is(tags, plan, "same node 0>0\nadded - ->1\n", "same node 0>0\nremoved - 1>-\n");
+}
+
+/* With --tag all on a carrier without reasons nodes that are no mms cannot be told from mms. */
+Test(diff, tags_of_all_nodes_without_reasons)
+{
+    const char *plan = HEADER "7\t-\tMatMul_1\ty1\tMatMul\tl.0\t0\tl.0.a\tparam\t8x4\tsave\todd:1\n";
+
+    shown_is(HEADER "7" SHOWN("MatMul") "save\t-\n8" SHOWN(
+                 "Relu") "recompute\t-\n"
+                         "9\t-\tMatMul_9\tscores\tMatMul\t-\t-\t-\t-\t?x?\trecompute\t-\n",
+             plan, "same node 0>0\n", "same node 0>0\n");
+    shown_is(HEADER "7" SHOWN("MatMul") "save\t-\n"
+                                        "9\t-\tMatMul_9\tgone\tMatMul\t-\t-\t-\t-\t?x?\trecompute\t-\n",
+             plan, "same node 0>0\nremoved - 1>-\n", "same node 0>0\nadded - ->1\n");
+    shown_is(HEADER "7" SHOWN("com.microsoft:FusedMatMul") "save\t-\n", HEADER, "removed - 0>-\n",
+             "added - ->0\n");
+}
+
+/* One tag stands for all runs of a node. */
+Test(diff, a_tag_of_a_node_that_runs_several_times)
+{
+    const char *run = "2\tfn:my.ops:Half\tone\to\tMatMul\twhole\t0\t-\t-\t4x4\tsave\todd:";
+    char plan[1024];
+
+    snprintf(plan, sizeof plan, HEADER "%s1\n%s3\n%s5\n", run, run, run);
+    shown_is(HEADER "2\tfn:my.ops:Half\tone\to\tMatMul\t-\t-\t-\t-\t?x?\tsave\t-\n", plan, "same node 0>0\n",
+             "same node 0>0\n");
+}
+
 /* ---- causes ---- */
 
 Test(diff, a_shape_is_forced)
