@@ -225,8 +225,7 @@ static int explain(struct causes *c, const struct cause_call *k, const struct sa
 int causes_next(struct causes *c, const struct sactag_change *change, const struct sactag_row *a,
                 const struct sactag_row *b, struct sactag_text block, struct sactag_text *cause)
 {
-    const struct sactag_row *at = b ? b : a;
-    struct cause_call *k = call_of(c, block, at->call);
+    struct cause_call *k = call_of(c, block, b ? b->call : a ? a->call : 0);
     unsigned explained = SACTAG_DIFFERS_POLICY | SACTAG_DIFFERS_REASON | SACTAG_DIFFERS_BLOCK;
     int e = 0;
 
