@@ -130,8 +130,8 @@ Test(diff, tags_tell_neither_module_nor_shape)
     snprintf(tags, sizeof tags, HEADER "%ssave\todd:1\n%s", first, second);
     shown_is(tags, plan, "same node 0>0\nsame node 1>1\n", "same node 0>0\nsame node 1>1\n");
     snprintf(tags, sizeof tags, HEADER "%srecompute\tmanual\n%s", first, second);
-    shown_is(tags, plan, "changed node 0>0 policy reason because it was set by hand\nsame node 1>1\n",
-             "changed node 0>0 policy reason because it was set by hand before\nsame node 1>1\n");
+    shown_is(tags, plan, "changed node 0>0 policy reason because it was set by hand before\nsame node 1>1\n",
+             "changed node 0>0 policy reason because it was set by hand\nsame node 1>1\n");
     snprintf(tags, sizeof tags, HEADER "%ssave\todd:1\n", first);
     shown_is(tags, plan, "same node 0>0\nadded - ->1\n", "same node 0>0\nremoved - 1>-\n");
 }
