@@ -316,8 +316,16 @@ $(BUILD)/lint/cppcheck: $(LIB_SRC) $(CLI_SRC) $(HEADERS) | $(PB).h
 
 # ---- installing
 
+INSTALL_DIRS = $(BINDIR) $(LIBDIR)/pkgconfig $(LIBDIR)/cmake/sactag $(INCLUDEDIR) $(MANDIR)/man1
+# The folders that install made, for uninstall; not those of a package's staging tree.
+MADE         = $(DESTDIR)$(LIBDIR)/cmake/sactag/made-folders
+
 install: all ## install the program, libraries, header, manual, pkg-config and CMake files (PREFIX, DESTDIR)
-	install -d $(addprefix $(DESTDIR),$(BINDIR) $(LIBDIR)/pkgconfig $(LIBDIR)/cmake/sactag $(INCLUDEDIR) $(MANDIR)/man1)
+	@for dir in $(INSTALL_DIRS); do \
+	  while [ ! -d "$$dir" ]; do echo "$$dir"; dir=$$(dirname "$$dir"); done; \
+	done > $(BUILD)/made
+	install -d $(addprefix $(DESTDIR),$(INSTALL_DIRS))
+	@$(if $(DESTDIR),,cat $(BUILD)/made >> $(MADE);) rm -f $(BUILD)/made
 	install -m 755 $(PROGRAM) $(DESTDIR)$(BINDIR)/sactag
 	install -m 644 $(BUILD)/libsactag.a $(DESTDIR)$(LIBDIR)/libsactag.a
 	install -m 755 $(BUILD)/libsactag.so $(DESTDIR)$(LIBDIR)/libsactag.so.$(VERSION)
@@ -331,10 +339,12 @@ install: all ## install the program, libraries, header, manual, pkg-config and C
 	  lib/sactagConfig.cmake.in > $(DESTDIR)$(LIBDIR)/cmake/sactag/sactagConfig.cmake
 	sed -e 's|@VERSION@|$(VERSION)|' lib/sactagConfigVersion.cmake.in > $(DESTDIR)$(LIBDIR)/cmake/sactag/sactagConfigVersion.cmake
 
-uninstall: ## remove what install put there
+uninstall: ## remove what install put there, and the folders that it made, if they are empty
 	rm -f $(DESTDIR)$(BINDIR)/sactag $(DESTDIR)$(INCLUDEDIR)/sactag.h $(DESTDIR)$(MANDIR)/man1/sactag.1 \
 	  $(addprefix $(DESTDIR)$(LIBDIR)/,libsactag.a libsactag.so $(SONAME) libsactag.so.$(VERSION) pkgconfig/sactag.pc)
+	@mkdir -p $(BUILD); if [ -f $(MADE) ]; then sort -r $(MADE) > $(BUILD)/made; else : > $(BUILD)/made; fi
 	rm -rf $(DESTDIR)$(LIBDIR)/cmake/sactag
+	@while read -r dir; do rmdir "$$dir" 2>/dev/null || true; done < $(BUILD)/made; rm -f $(BUILD)/made
 
 clean: ## remove the build directory
 	rm -rf $(BUILD)

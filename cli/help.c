@@ -47,7 +47,8 @@ static void print_exits(bool differs)
     if (differs)
         printf("  1  they differ, or tags are not what they should be\n");
     printf("  2  usage\n");
-    printf("  3  policy: a --fqn is no Linear, or cannot be told; with --strict, names nothing\n");
+    printf("  3  policy: a --fqn is no Linear, or cannot be told; with --strict, names nothing;\n"
+           "     a --blocks pattern matches nothing; calls of a body disagree; a plan for another graph\n");
     printf("  4  the input is malformed, over a limit or unsafe\n");
     printf("  5  reading, writing or memory failed\n");
 }

@@ -47,7 +47,8 @@ enum sactag_status {
     SACTAG_OK = 0,
     SACTAG_EUSAGE = -2,  /* an argument that makes no sense: an unknown option value, a bad pattern */
     SACTAG_EPOLICY = -3, /* a configured FQN is no Linear or cannot be told; with `strict`, names nothing;
-                            bodies whose calls disagree; a plan made for another graph */
+                            a pattern of `blocks` names nothing; bodies whose calls disagree; a plan made for
+                            another graph */
     SACTAG_EINPUT = -4,  /* input that is malformed, over a limit, or unsafe */
     SACTAG_EIO = -5,     /* reading or writing failed */
     SACTAG_EMEM = -6     /* memory ran out */

@@ -3,7 +3,8 @@
 #
 # In ```sh blocks a line "$ COMMAND" is run (a backslash at its end continues it) and must succeed; the lines below, up
 # to the next command, are what it must print, stdout and stderr together. A line "..." there stands for any lines; with no line
-# below, output is not compared. All commands of one document run in one copy of the tree, with the program in PATH.
+# below, output is not compared. All commands of one document run in one copy of the tree, with the program in PATH, as after an
+# install; but the READMEs are walked through after `make` alone.
 # A ```c, ```cpp or ```python block that begins with a comment naming a file, "/* examples/embed.c */", has lines of it. A name
 # without a folder is a file that the block is the whole of, for the commands.
 set -u
@@ -15,7 +16,7 @@ case $BUILD in build | /*) ;; *) echo "BUILD must be build or an absolute path" 
 [ $# -gt 0 ] || set -- README.md docs/*.md examples/*.md tests/README.md
 tmp=$(mktemp -d) || exit 1
 trap 'rm -rf "$tmp"' EXIT
-export PATH="$build:$PATH" LC_ALL=C TERM=dumb HOME="$tmp/home"
+export LC_ALL=C TERM=dumb HOME="$tmp/home"
 export BUILD # by the same name, or make would build everything anew
 unset MAKEFLAGS MAKELEVEL MFLAGS VARIANT CC
 mkdir "$HOME"
@@ -91,6 +92,7 @@ for doc in "$@"; do
         case $entry in build) ;; examples | docs) cp -R "$entry" "$tree" ;; *) ln -s "$root/$entry" "$tree/$entry" ;; esac
     done
     ln -s "$build" "$tree/build"
+    case $doc in README.md | examples/README.md) path=$PATH ;; *) path=$build:$PATH ;; esac
     for code in "$parts"/*.code; do
         [ -e "$code" ] || continue
         base=${code%.code}
@@ -113,7 +115,7 @@ for doc in "$@"; do
         base=${cmd%.cmd} place=$doc:$(cat "${cmd%.cmd}.line")
         # This is what runs us.
         [ "$(cat "$cmd")" != "make check" ] || continue
-        (cd "$tree" && timeout 300 sh "$cmd" </dev/null >"$base.out" 2>&1)
+        (cd "$tree" && PATH=$path timeout 300 sh "$cmd" </dev/null >"$base.out" 2>&1)
         code=$?
         if [ $code -ne 0 ]; then
             echo "FAIL docs $place: exit $code: $(cat "$cmd")"

@@ -67,9 +67,15 @@ check "the cmake programs" sh -c '"$0/shared" "$1" && "$0/static" "$1"' "$tmp/cm
 check "a buffer in memory is tagged as the program does" sh -c '"$0/cmake/embed" examples/moe.onnx "$0/embed.onnx" &&
     "$1/bin/sactag" tag examples/moe.onnx -o - --fqn moe.router.gate -q | cmp - "$0/embed.onnx"' "$tmp" "$prefix"
 check "make uninstall" make BUILD="$build" PREFIX="$prefix" uninstall
-check "uninstall removes every file" sh -c '! find "$0" -type f -o -type l | grep .' "$prefix"
+check "uninstall removes every file and folder" sh -c '! ls -d "$0"' "$prefix"
+mkdir -p "$prefix/bin" "$prefix/share/doc"
+check "make install again" make BUILD="$build" PREFIX="$prefix" install
+check "and once more over it" make BUILD="$build" PREFIX="$prefix" install
+check "make uninstall again" make BUILD="$build" PREFIX="$prefix" uninstall
+check "uninstall leaves the folders of others" test "$(cd "$prefix" && find . | sort | tr '\n' ' ')" = ". ./bin ./share ./share/doc "
 check "DESTDIR" make BUILD="$build" PREFIX=/usr DESTDIR="$tmp/dest" install
 check "nothing names DESTDIR" sh -c '! grep -rl "$0" "$0/dest/usr/lib/pkgconfig" "$0/dest/usr/lib/cmake"' "$tmp"
+check "a staging tree holds no list of folders" sh -c '! find "$0" -name made-folders | grep .' "$tmp/dest"
 check "nothing is installed outside PREFIX" test "$(ls "$tmp/dest")" = usr
 echo "$passed passed, $failed failed"
 [ $failed -eq 0 ]

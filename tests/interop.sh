@@ -7,8 +7,13 @@
 set -u
 build=$(realpath "$1") chroot=${2-${SACTAG_CHROOT-}} passed=0 failed=0
 cd "$(dirname "$0")/.." || exit 1
-if [ ! -d "$chroot/tmp" ]; then
-    echo "interop.sh: no chroot: name one in SACTAG_CHROOT" >&2
+if [ -z "$chroot" ] || [ ! -d "$chroot/tmp" ]; then
+    echo "interop.sh: no chroot${chroot:+ in '$chroot'}: give one with Debian, PyTorch, onnx and onnxruntime, as make interop SACTAG_CHROOT=DIR" >&2
+    exit 1
+fi
+chroot=$(realpath "$chroot") || exit 1
+if [ "$(id -u)" != 0 ]; then
+    echo "interop.sh: only root can enter the chroot $chroot" >&2
     exit 1
 fi
 there=$(mktemp -d "$chroot/tmp/sactag.XXXXXX") || exit 1

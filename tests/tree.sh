@@ -64,5 +64,10 @@ grep -noE '(POLICY|TAGS|FORMATS)\.md [0-9]( "[^"*]+")?' -r ir schema passes lib 
     case $section in *\"*) title=${section#*\"} title=${title%\"} ;; esac
     grep -q "^## ${section%% *}\. " "$doc" && { [ -z "$title" ] || grep -qE "^### $title\$|^\| .$title. \|" "$doc"; } || echo "$file:$line: $cited"
 done | expect_nothing "a section is cited that is not there"
+
+# Without a chroot `make interop` says what to give, in one line, and fails.
+said=$(SACTAG_CHROOT= sh tests/interop.sh "$build" 2>&1)
+[ "$?:$(echo "$said" | grep -c 'SACTAG_CHROOT=DIR$'):$(echo "$said" | grep -c .)" = 1:1:1 ] && said=
+printf '%s' "$said" | expect_nothing "interop.sh without a chroot"
 echo "$(grep -c passed "$tmp/results") passed, $(grep -c failed "$tmp/results") failed"
 ! grep -q failed "$tmp/results"
