@@ -367,9 +367,10 @@ int sactag_open_either_fd(sactag_model **m, sactag_plan **p, int fd, const char 
  * plan's. False when the plan does not know them (tags, tsv): then *out is sactag_options_init()'s. */
 bool sactag_plan_options(const sactag_plan *p, struct sactag_options *out);
 
-/* What a tagged model's tags say of each mm: the rows and names are those that the policy finds today, the
- * policies and reasons are the tags'; an mm without a tag has policy `none` and reason `untagged`. o NULL:
- * the options that the model was tagged with. Not to be written. Errors are those of sactag_decide(). */
+/* What a tagged model's tags say of each mm: the rows and names are those that the policy finds today; the
+ * policies, reasons and regions are the tags' (without a region in the tag the policy's); an mm without a tag
+ * has policy `none` and reason `untagged`. o NULL: the options that the model was tagged with. Not to be
+ * written. Errors are those of sactag_decide(). */
 int sactag_decide_tagged(sactag_plan **out, sactag_model *m, const struct sactag_options *o, sactag_diag *d);
 
 /* Places a plan file on a model: *out is a plan of `m` with the file's policies and reasons, to be written by

@@ -95,16 +95,7 @@ static bool same_region(const struct checker *c, const struct plan_row *r, const
 {
     if (tag->block.n == 0 || r->block == IR_NONE)
         return true;
-    struct str block = c->t->decided->plan->blocks[r->block].fqn;
-    if (tag->call != r->call)
-        return false;
-    if (str_eq(tag->block, block))
-        return true;
-    size_t n = str_escape(NULL, 0, block); /* a name that the carrier cannot hold stands there escaped */
-    char *text = arena_alloc(&c->out->arena, n + 1, 1);
-    if (text)
-        str_escape(text, n + 1, block);
-    return text && n == tag->block.n && memcmp(text, tag->block.s, n) == 0;
+    return tag->call == r->call && tag_in_block(tag, c->t->decided->plan->blocks[r->block].fqn);
 }
 
 static int check_region(struct checker *c, const struct plan_row *r, const struct tag *tag)

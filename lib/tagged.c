@@ -1,5 +1,6 @@
 #include "lib/tagged.h"
 
+#include "ir/names.h"
 #include "lib/options_read.h"
 #include "lib/plan_meta.h"
 
@@ -104,9 +105,81 @@ void tagged_free(struct tagged *t)
     *t = (struct tagged){.tag_of = NULL};
 }
 
+bool tag_in_block(const struct tag *tag, struct str block)
+{
+    if (str_eq(tag->block, block))
+        return true;
+    size_t n = str_escape(NULL, 0, block); /* a name that the carrier cannot hold stands there escaped */
+    if (n == block.n || n != tag->block.n)
+        return false;
+    char *text = malloc(n + 1);
+    if (!text)
+        return false;
+    str_escape(text, n + 1, block);
+    bool same = memcmp(text, tag->block.s, n) == 0;
+    free(text);
+    return same;
+}
+
 /* ---- tags as a plan ---- */
 
-static int take_tag(struct plan *p, struct plan_row *r, const struct tag *tag)
+/* Blocks that tags name; made when the first one names another than the policy does. */
+struct regions {
+    struct names blocks; /* by the plan's numbers */
+    bool open;
+};
+
+static int open_regions(struct regions *x, struct plan *p)
+{
+    struct plan_block *all = arena_alloc(&p->arena, (size_t)p->n_blocks + p->n_rows, sizeof *all);
+
+    if (!all)
+        return IR_EMEM;
+    if (p->n_blocks)
+        memcpy(all, p->blocks, p->n_blocks * sizeof *all);
+    p->blocks = all;
+    x->open = true;
+    for (uint32_t i = 0; i < p->n_blocks; i++)
+        if (names_intern(&x->blocks, p->blocks[i].fqn) == NAME_NONE)
+            return IR_EMEM;
+    return 0;
+}
+
+static int add_block(struct regions *x, struct plan *p, struct str name)
+{
+    char *own = arena_strdup(&p->arena, name.s, name.n);
+
+    if (!own || names_intern(&x->blocks, (struct str){own, name.n}) == NAME_NONE)
+        return IR_EMEM;
+    p->blocks[p->n_blocks++] = (struct plan_block){.fqn = {own, name.n}};
+    return 0;
+}
+
+/* Where the tag says that the row is: a part of its decision, whatever the policy says. */
+static int take_region(struct regions *x, struct plan *p, struct plan_row *r, const struct tag *tag)
+{
+    int e = 0;
+
+    if (tag->block.n == 0)
+        return 0;
+    if (r->block == IR_NONE || !tag_in_block(tag, p->blocks[r->block].fqn)) {
+        if (!x->open)
+            e = open_regions(x, p);
+        r->block = e ? IR_NONE : names_find(&x->blocks, tag->block);
+        if (!e && r->block == NAME_NONE) {
+            r->block = p->n_blocks;
+            e = add_block(x, p, tag->block);
+        }
+    }
+    if (e)
+        return e;
+    r->call = tag->call;
+    if (r->call >= p->blocks[r->block].calls)
+        p->blocks[r->block].calls = r->call + 1;
+    return 0;
+}
+
+static int take_tag(struct regions *x, struct plan *p, struct plan_row *r, const struct tag *tag)
 {
     r->forced = r->varies = false;
     if (!tag) {
@@ -120,12 +193,12 @@ static int take_tag(struct plan *p, struct plan_row *r, const struct tag *tag)
     r->forced = str_starts(tag->reason, STR_LIT("forced:"));
     char *reason = arena_strdup(&p->arena, tag->reason.n ? tag->reason.s : "", tag->reason.n);
     r->reason = (struct str){reason, tag->reason.n};
-    return reason ? 0 : IR_EMEM;
+    return reason ? take_region(x, p, r, tag) : IR_EMEM;
 }
 
 static void count_again(struct plan *p)
 {
-    p->n_saved = p->n_recomputed = p->n_forced = 0;
+    p->n_saved = p->n_recomputed = p->n_forced = p->n_outside = 0;
     for (uint32_t i = 0; i < p->n_blocks; i++)
         p->blocks[i].saved = p->blocks[i].recomputed = p->blocks[i].forced_rows = 0;
     for (uint32_t i = 0; i < p->n_rows; i++) {
@@ -137,17 +210,23 @@ static void count_again(struct plan *p)
         p->n_saved += r->policy == POLICY_SAVE;
         p->n_recomputed += r->policy == POLICY_RECOMPUTE;
         p->n_forced += r->forced;
+        p->n_outside += r->block == IR_NONE;
     }
 }
 
 static int take_tags(struct tagged *t, struct diag *d)
 {
     struct plan *p = t->decided->plan;
+    struct regions x = {.open = false};
     int e = 0;
 
+    names_init(&x.blocks);
     for (uint32_t i = 0; !e && i < p->n_rows; i++)
-        e = take_tag(p, &p->rows[i], tagged_tag(t, p->rows[i].node));
+        e = take_tag(&x, p, &p->rows[i], tagged_tag(t, p->rows[i].node));
+    names_free(&x.blocks);
     count_again(p);
+    if (!e && x.open)
+        e = plan_prepare(t->decided, NULL);
     t->decided->from_tags = true;
     return e ? nomem(d) : 0;
 }

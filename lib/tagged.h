@@ -23,4 +23,7 @@ static inline const struct tag *tagged_tag(const struct tagged *t, uint32_t node
     return t->tag_of[node] == IR_NONE ? NULL : &t->tags.tags[t->tag_of[node]];
 }
 
+/* Is this the block that the tag names? */
+bool tag_in_block(const struct tag *tag, struct str block);
+
 #endif

@@ -439,6 +439,49 @@ Test(apply, check_tags_one_by_one)
            NO_PLAN);
 }
 
+/* Where a tag says that an mm is counts, not where the policy has it. */
+Test(apply, regions_are_the_tags_own)
+{
+    struct opened x =
+        open_graph(ONE(TAG("save", "odd:1", "layers.0#0"), TAG("recompute", "even:2", "layers.0#0"), "\n"));
+    struct opened y =
+        open_graph(ONE(TAG("save", "odd:1", "layers.7#0"), TAG("recompute", "even:2", "layers.0#3"), "\n"));
+    struct opened z =
+        open_graph(ONE(TAG("save", "odd:1", "layers.7#1"), TAG("recompute", "even:2", "layers.7#0"), "\n"));
+    struct sactag_options o = options(NULL);
+    sactag_plan *a, *b, *c;
+    sactag_changes *ab, *bc;
+    struct sactag_row r;
+    struct sactag_block block;
+
+    cr_assert_eq(sactag_decide_tagged(&a, x.m, &o, x.d), 0, "%s", sactag_diag_error(x.d));
+    cr_assert_eq(sactag_decide_tagged(&b, y.m, &o, y.d), 0, "%s", sactag_diag_error(y.d));
+    cr_assert_eq(sactag_decide_tagged(&c, z.m, &o, z.d), 0, "%s", sactag_diag_error(z.d));
+    sactag_plan_row(b, 0, &r);
+    cr_expect(r.block.n == 8 && memcmp(r.block.s, "layers.7", 8) == 0 && r.call == 0 && r.block_index == 1);
+    sactag_plan_row(b, 1, &r);
+    cr_expect(r.block.n == 8 && memcmp(r.block.s, "layers.0", 8) == 0 && r.call == 3 && r.block_index == 0);
+    cr_assert_eq(sactag_plan_block_count(b), 2);
+    sactag_plan_block(b, 1, &block);
+    cr_expect(block.calls == 1 && block.saved == 1 && block.recomputed == 0 && block.n_forced == 0);
+    cr_assert_eq(sactag_plan_block_count(c), 2);
+    sactag_plan_block(c, 1, &block);
+    cr_expect(block.calls == 2 && block.saved == 1 && block.recomputed == 1);
+    cr_assert_eq(sactag_diff(&ab, a, b, NULL), 0);
+    cr_assert_eq(sactag_changes_summary(ab).changed, 2);
+    cr_expect_eq(sactag_changes_get(ab, 0).differs, SACTAG_DIFFERS_BLOCK);
+    cr_assert_eq(sactag_diff(&bc, b, c, NULL), 0);
+    cr_expect_eq(sactag_changes_summary(bc).changed, 2);
+    sactag_changes_free(ab);
+    sactag_changes_free(bc);
+    sactag_plan_free(a);
+    sactag_plan_free(b);
+    sactag_plan_free(c);
+    close_model(&x);
+    close_model(&y);
+    close_model(&z);
+}
+
 /* A tool added a node and kept the tags. */
 Test(apply, check_a_graph_that_was_changed)
 {
