@@ -434,7 +434,7 @@ static size_t put_forced(FILE *f, const struct groups *g, const sactag_plan *pla
         if (g->by_forced[b] != b)
             continue;
         sactag_plan_block(plan, b, &block);
-        for (size_t i = 0; i < block.n_forced; i++, lines++) {
+        for (size_t i = 0; block.calls && i < block.n_forced; i++, lines++) {
             const struct sactag_forced *x = &block.forced[i];
             if (file) {
                 fputs("sactag: ", f);

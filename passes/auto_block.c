@@ -11,6 +11,7 @@ struct member {
     uint32_t container;
     struct str group; /* first component below the member; empty = directly */
     bool grouped, composite, holds;
+    bool multiplies; /* one product is its own */
 };
 
 struct container {
@@ -18,6 +19,7 @@ struct container {
     uint32_t members; /* distinct numbers seen */
     bool composite;   /* some member is */
     bool holds;       /* some member holds a Linear (is not one itself) */
+    bool own;         /* some member has two products of its own: names of those inside are lost */
     bool plain;       /* the number is a whole component: "layers.0" */
     bool above;       /* a candidate lies inside one of its members; or, outermost: one lies around it */
 };
@@ -69,9 +71,12 @@ static int note_member(struct finder *f, struct str fqn, size_t at, size_t end, 
         f->m[id] = (struct member){.container = c};
         f->c[c].members++;
     }
-    if (end == fqn.n)
-        return 0; /* the Linear is the member */
     struct member *m = &f->m[id];
+    if (end == fqn.n) { /* the Linear is the member */
+        f->c[c].own |= m->multiplies;
+        m->multiplies = true;
+        return 0;
+    }
     struct str rest = str_sub(fqn, end + 1, fqn.n - end - 1);
     ptrdiff_t dot = str_chr(rest, '.');
     struct str group = str_sub(rest, 0, dot < 0 ? 0 : (size_t)dot);
@@ -144,6 +149,11 @@ static bool outer_suffixed(const struct container *c)
     return c->holds && c->members > 1;
 }
 
+static bool own_products(const struct container *c)
+{
+    return c->own && c->plain;
+}
+
 /* A number that is a part of a name, "attn1" and "attn2", not "encoder_layer_1". */
 static bool part_of_name(const struct container *c)
 {
@@ -202,10 +212,10 @@ int auto_choose(struct auto_blocks *out, const struct str *linears, uint32_t n_l
         mark_nested(&f, composite, false);
         rc = keep(out, &f, composite);
     }
-    for (size_t i = 0; !rc && out->stems.n == 0 && i < 2; i++) {
-        bool (*candidate)(const struct container *) = i ? outer_suffixed : outer;
-        mark_nested(&f, candidate, true);
-        rc = keep(out, &f, candidate);
+    static bool (*const outermost[])(const struct container *) = {outer, outer_suffixed, own_products};
+    for (size_t i = 0; !rc && out->stems.n == 0 && i < sizeof outermost / sizeof *outermost; i++) {
+        mark_nested(&f, outermost[i], true);
+        rc = keep(out, &f, outermost[i]);
     }
     free(f.c);
     free(f.m);

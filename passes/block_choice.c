@@ -20,11 +20,6 @@ static int add_block(struct blocker *b, struct str fqn)
     return 0;
 }
 
-static bool is_pattern(struct str p)
-{
-    return str_chr(p, '*') >= 0 || str_chr(p, '?') >= 0;
-}
-
 /* Scopes leave out containers that are never called, so "transformer.h.*" must be found in "/h.0/...": the
  * pattern with the atom's number in the place of its last star. Where the pattern has hit modules already,
  * only for atoms that are no known module's: tools drop names. */
@@ -32,7 +27,7 @@ static int blocks_from_atoms(struct blocker *b, struct str pattern, bool hit)
 {
     struct state *s = b->s;
     struct str owner = fqn_parent(pattern);
-    if (!str_is(fqn_last(pattern), "*") || is_pattern(owner) || owner.n == 0)
+    if (!str_is(fqn_last(pattern), "*") || fqn_has_wildcard(owner) || owner.n == 0)
         return 0;
     struct str own = fqn_unqualified(owner);
     for (uint32_t i = 1; i < s->n_scopes; i++)
@@ -57,11 +52,11 @@ static int blocks_from_pattern(struct blocker *b, struct str pattern)
 {
     struct state *s = b->s;
     uint32_t before = b->n_blocks;
-    int rc = is_pattern(pattern) ? 0 : add_block(b, pattern);
-    for (uint32_t i = 0; !rc && is_pattern(pattern) && i < s->modules.n; i++)
+    int rc = fqn_has_wildcard(pattern) ? 0 : add_block(b, pattern);
+    for (uint32_t i = 0; !rc && fqn_has_wildcard(pattern) && i < s->modules.n; i++)
         if (fqn_glob(pattern, s->modules.a[i].fqn))
             rc = add_block(b, s->modules.a[i].fqn);
-    if (!rc && is_pattern(pattern))
+    if (!rc && fqn_has_wildcard(pattern))
         rc = blocks_from_atoms(b, pattern, b->n_blocks > before);
     if (!rc && b->n_blocks == before)
         return diag_error(s->d, IR_EPOLICY, "no module of this graph matches --blocks '%.*s'",
@@ -97,14 +92,15 @@ static int linear_fqns(struct blocker *b, struct fqn_list *l)
     for (uint32_t i = 0; !rc && i < s->n_mms; i++) {
         struct scope *sc = &s->scopes[s->scope_of[s->mms[i].step]];
         uint32_t same = 1;
-        if (!s->mms[i].linear && s->mms[i].weight.value != IR_NONE && s->mms[i].fqn.n)
-            rc = push_fqn(l, s->mms[i].fqn);
+        struct str fqn = s->mms[i].fqn.n ? s->mms[i].fqn : s->mms[i].scope_fqn;
+        if (!s->mms[i].linear && s->mms[i].weight.value != IR_NONE && fqn.n)
+            rc = push_fqn(l, fqn);
         if (sc->kind != SCOPE_NAME || sc->certain || !s->mms[i].linear || sc->n_atoms == 0)
             continue;
         for (uint32_t nth = sc->ambiguous ? 0 : 1;
              !rc && nth < (same > CANDIDATES_MAX ? CANDIDATES_MAX : same) + (nth == 1); nth++) {
             bool certain;
-            struct str fqn = scope_resolve(s, sc, STR_LIT(""), 0, nth, &certain, &same);
+            fqn = scope_resolve(s, sc, STR_LIT(""), 0, nth, &certain, &same);
             if (nth < same)
                 rc = fqn.s ? push_fqn(l, fqn) : IR_EMEM;
         }

@@ -186,7 +186,9 @@ static int match_one(struct state *s, struct str name, struct hits *h)
         if (rc)
             return rc;
     }
-    return wrong == IR_NONE ? 0 : not_a_linear(s, name, wrong);
+    /* A pattern with a wildcard selects the Linears among what it fits; a name means one module. */
+    bool selects = s->o->match == MATCH_GLOB && h->linears && fqn_has_wildcard(name);
+    return wrong == IR_NONE || selects ? 0 : not_a_linear(s, name, wrong);
 }
 
 /* Blocks in which the name hit nothing as it stands: may it be a Linear whose containers the scopes leave

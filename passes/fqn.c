@@ -377,3 +377,8 @@ bool fqn_glob(struct str p, struct str t)
     }
     return at[p.n];
 }
+
+bool fqn_has_wildcard(struct str pattern)
+{
+    return str_chr(pattern, '*') >= 0 || str_chr(pattern, '?') >= 0;
+}

@@ -73,5 +73,6 @@ struct str atom_stem(struct str atom);
  * the product of both lengths at most. A longer pattern matches nothing. */
 #define FQN_PATTERN_MAX 4096
 bool fqn_glob(struct str pattern, struct str text);
+bool fqn_has_wildcard(struct str pattern);
 
 #endif

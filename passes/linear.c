@@ -235,7 +235,7 @@ static int name_mm(struct namer *k, struct mm *mm)
         by_param = false;
     if (by_param || (!fqn.fqn.n && param.fqn.n && kind != PARAM_BIAS)) {
         mm->fqn = param.fqn, mm->evidence = EV_PARAM;
-    } else if (fqn.fqn.n) {
+    } else if (fqn.fqn.n && !(sc->call && k->products[s->scope_of[mm->step]] > 1)) {
         mm->fqn = fqn.fqn, mm->evidence = scope_ev, mm->loose = loose;
     } else if (mm->bias.value != IR_NONE) {
         struct use b = walk_resolve(&s->walk, mm->bias);

@@ -31,6 +31,7 @@ struct scope {
     bool certain;   /* fqn is the full FQN for sure */
     bool ambiguous; /* NAME: several known modules fit; fqn is the first, passes/block.c settles it */
     bool stem;      /* NAME: fqn stands without the last atom's _k */
+    bool call;      /* NAME: of the node that calls a function; which module inside ran is not told */
     uint32_t block; /* passes/block.c: block candidate, or IR_NONE */
     uint32_t depth; /* ... and which atom is the block's own */
 };
@@ -149,6 +150,7 @@ int pass_order(struct state *s);      /* execution order where a tool lost it */
 int pass_block(struct state *s);      /* blocks and calls */
 int pass_forced(struct state *s);     /* forced sets */
 int pass_policy(struct state *s);     /* the alternation, rows */
+int pass_misses(struct state *s);     /* warnings of what came to nothing */
 int pass_summary(struct state *s);    /* Linears and counts */
 int pass_specialize(struct state *s); /* copies of functions, one for each way they decide */
 int pass_regions(struct state *s);    /* checkpoint regions and what crosses them */

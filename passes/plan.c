@@ -94,6 +94,7 @@ static const struct pass passes[] = {
     {"forced", "the rhs shapes that each block forces to recompute", pass_forced},
     {"policy", "the alternation", pass_policy},
     {"summary", "Linears and counts", pass_summary},
+    {"misses", "what was asked for and came to nothing", pass_misses},
     {"specialize", "copies of functions, one for each way they decide", pass_specialize},
     {"regions", "checkpoint regions and what crosses them", pass_regions},
     {"neighbours", "the nodes that are no mms, for --tag all", pass_neighbours},

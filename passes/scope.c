@@ -269,6 +269,56 @@ static int scope_of_node(struct state *s, uint32_t node, uint32_t *of_list, uint
     return rc || *out ? rc : scope_from_output(s, node, out);
 }
 
+/* Do the parameters that a call passes on, as far as they have names, belong to its scope? (The exporter
+ * names the call of a whole model's function after what it called last.) */
+static int call_agrees(struct state *s, uint32_t frame, const struct scope *sc, bool *agrees)
+{
+    const struct frame *f = &s->walk.frames[frame];
+    const struct ir_node *n = &s->m->nodes[f->node];
+    *agrees = true;
+    for (uint32_t i = 0; i < n->n_in && *agrees; i++) {
+        struct use u = walk_resolve(&s->walk, (struct use){f->parent, ir_node_input(s->m, n, i)});
+        enum param_kind kind;
+        struct str module;
+        enum ir_value_kind is = u.value == IR_NONE ? IR_VALUE_UNDEFINED : s->m->values[u.value].kind;
+        if (is != IR_VALUE_PARAM && is != IR_VALUE_INPUT)
+            continue;
+        if (fqn_of_param(&kind, &module, ir_value_name(s->m, u.value), &s->arena) != 0)
+            return IR_EMEM;
+        if (kind == PARAM_NO_NAME || module.n == 0 || (is == IR_VALUE_INPUT && kind == PARAM_OTHER))
+            continue;
+        while (module.n && !scope_fits(sc->atoms, sc->n_atoms, module, true))
+            module = fqn_parent(module);
+        *agrees = module.n > 0;
+    }
+    return 0;
+}
+
+/* TorchScript's modules as functions: the node that calls one has a name, those inside have none. Which of
+ * the modules inside runs is not told, so the scope is another than that of a node of the module itself. */
+static int scope_from_call(struct state *s, uint32_t frame, uint32_t *out)
+{
+    uint32_t caller;
+    bool fresh, agrees;
+    int rc = scope_from_name(s, s->m->nodes[s->walk.frames[frame].node].name, &caller);
+    if (rc || caller == 0 || s->scopes[caller].n_atoms == 0)
+        return rc;
+    rc = call_agrees(s, frame, &s->scopes[caller], &agrees);
+    if (rc || !agrees)
+        return rc;
+    struct str raw = s->scopes[caller].raw;
+    char *key = arena_printf(&s->arena, "%.*s()", STR_ARG(raw));
+    uint32_t id = key ? scope_id(s, str_of(key), SCOPE_NAME, &fresh) : IR_NONE;
+    if (id == IR_NONE)
+        return IR_EMEM;
+    *out = id;
+    if (!fresh)
+        return 0;
+    s->scopes[id].raw = raw;
+    s->scopes[id].call = true;
+    return split_atoms(s, &s->scopes[id]);
+}
+
 /* Scopes of the nodes that call functions, per frame: what a body's nodes belong to when they do not say.
  * Outer frames come first. */
 static int scopes_of_calls(struct state *s, uint32_t *of_list, uint32_t *of_frame)
@@ -277,6 +327,8 @@ static int scopes_of_calls(struct state *s, uint32_t *of_list, uint32_t *of_fram
         int rc = s->m->format == IR_PT2
                      ? 0
                      : scope_from_metadata(s, s->walk.frames[f].node, of_list, &of_frame[f]);
+        if (!rc && of_frame[f] == 0)
+            rc = scope_from_call(s, f, &of_frame[f]);
         if (rc)
             return rc;
         if (of_frame[f] == 0)

@@ -240,6 +240,17 @@ Test(auto_block, nested_and_not_composite)
     assert_blocks("stages.0 stages.1");
 }
 
+/* Names of what lies inside are lost: the members themselves multiply, several times each. */
+Test(auto_block, members_with_products_of_their_own)
+{
+    for (int i = 0; i < 3; i++) {
+        one("layers.0");
+        one("layers.1");
+    }
+    one("head");
+    assert_blocks("layers.0 layers.1 outside");
+}
+
 /* A block that holds Linears directly and in one submodule. */
 Test(auto_block, direct_and_in_one)
 {

@@ -695,3 +695,53 @@ Test(block, inside_a_module_of_torch_nn)
     assert_blocks("tr.layers.0 1\ntr.layers.1 1\n", "in0 tr.layers.0#0 odd:1\nout0 tr.layers.0#0 even:2\n"
                                                     "in1 tr.layers.1#0 odd:1\nout1 tr.layers.1#0 even:2\n");
 }
+
+/* ---- modules that were exported as functions ---- */
+
+static void function_of_two(void)
+{
+    bench_add(&b, "in x f32[2,8]\n"
+                  "param onnx::MatMul_1 f32[8,8]\n"
+                  "param onnx::MatMul_2 f32[8,4]\n"
+                  "param onnx::MatMul_3 f32[4,8]\n"
+                  "function local::Block(a,w1,w2,w3) -> (d)\n"
+                  "MatMul_3: c = MatMul(a,w1)\n"
+                  "MatMul_4: e = MatMul(c,w2)\n"
+                  "MatMul_5: d = MatMul(e,w3)\n"
+                  "end");
+}
+
+/* Nodes in the body have no names: the call's tells the block, but not which module inside it runs. */
+Test(block, calls_of_functions_by_name)
+{
+    function_of_two();
+    bench_add(&b, "/layers.0/Block: y = local::Block(x,onnx::MatMul_1,onnx::MatMul_2,onnx::MatMul_3)\n"
+                  "/layers.1/Block: z = local::Block(y,onnx::MatMul_1,onnx::MatMul_2,onnx::MatMul_3)\n"
+                  "out z");
+    assert_planned(&b);
+    assert_text(bench_block_list(&b), "layers.0 1\nlayers.1 1\n");
+    assert_text(
+        bench_columns(&b, "febp"),
+        "- neighbour layers.0#0 save\n- neighbour layers.0#0 recompute\n- neighbour layers.0#0 save\n"
+        "- neighbour layers.1#0 save\n- neighbour layers.1#0 recompute\n- neighbour layers.1#0 save\n");
+    bench_fqns(&b, "wq");
+    cr_assert_eq(bench_plan(&b), IR_EPOLICY, "the name may be that of any of them");
+    assert_says(&b, DIAG_ERROR, "FQN 'wq' matches no known name, but 6 mms in blocks have none");
+}
+
+/* The exporter names the call of the whole model's function after the module that it called last. */
+Test(block, a_call_whose_parameters_belong_elsewhere)
+{
+    function_of_two();
+    bench_add(
+        &b,
+        "param layers.0.norm.weight f32[8]\n"
+        "function local::Model(a,n,w1,w2,w3) -> (d)\n"
+        "m = Mul(a,n)\n"
+        "Block_1: d = local::Block(m,w1,w2,w3)\n"
+        "end\n"
+        "/head/Model: y = local::Model(x,layers.0.norm.weight,onnx::MatMul_1,onnx::MatMul_2,onnx::MatMul_3)\n"
+        "out y");
+    assert_planned(&b);
+    assert_text(bench_columns(&b, "fe"), "- -\n- -\n- -\n");
+}

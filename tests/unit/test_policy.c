@@ -829,3 +829,25 @@ Test(policy, recursion_is_refused)
     bench_add(&b, "in x f32[2,8]\ny = local::F(x)\nout y\nfunction local::F(p) -> (r)\nr = local::F(p)\nend");
     assert_refused(&b, IR_EINPUT, "calls itself");
 }
+
+/* A pattern selects the Linears among what it fits; without one among them it is an error, as a name is. */
+Test(policy, a_glob_selects_linears)
+{
+    bench_add(&b, "in x f32[2,8]\n"
+                  "param layers.0.norm.weight f32[8]\n"
+                  "param layers.0.fc1.weight f32[12,8]\n"
+                  "param layers.0.fc2.weight f32[8,12]\n"
+                  "/layers.0/norm/Mul: n = Mul(x,layers.0.norm.weight)\n"
+                  "t = Transpose(layers.0.fc1.weight)\n"
+                  "/layers.0/fc1/MatMul: a = MatMul(n,t)\n"
+                  "u = Transpose(layers.0.fc2.weight)\n"
+                  "/layers.0/fc2/MatMul: c = MatMul(a,u)\n"
+                  "out c");
+    b.o.match = MATCH_GLOB;
+    bench_fqns(&b, "layers.*.**");
+    assert_planned(&b);
+    assert_text(bench_columns(&b, "fp"), "layers.0.fc1 recompute\nlayers.0.fc2 recompute\n");
+    bench_fqns(&b, "layers.*.n*");
+    cr_assert_eq(bench_plan(&b), IR_EPOLICY);
+    assert_says(&b, DIAG_ERROR, "FQN 'layers.*.n*' names 'layers.0.norm'");
+}
