@@ -65,6 +65,12 @@ static struct sactag_limits limits_for(size_t n, unsigned times)
                                       (FUZZ_LIMIT_BASE + (uint64_t)n * FUZZ_LIMIT_PER_BYTE) * times};
 }
 
+static void printable(const char *s, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        must((unsigned char)s[i] >= 32 && s[i] != 127);
+}
+
 static const char *error_text(const sactag_diag *d)
 {
     for (size_t i = 0; i < sactag_diag_count(d); i++)
@@ -82,10 +88,8 @@ void fuzz_messages(const sactag_diag *d, int status)
         struct sactag_message m = sactag_diag_get(d, i);
         error |= m.level == SACTAG_ERROR;
         must(m.text && m.text[0]);
-        for (const char *c = m.text; *c; c++)
-            must((unsigned char)*c >= 32 && *c != 127);
-        for (const char *c = m.node ? m.node : ""; *c; c++)
-            must((unsigned char)*c >= 32 && *c != 127);
+        printable(m.text, strlen(m.text));
+        printable(m.node ? m.node : "", m.node ? strlen(m.node) : 0);
     }
     must(!status || error);
     if (status && getenv("FUZZ_SAY"))
@@ -209,6 +213,16 @@ static void decide_and_tag(struct subject *s, sactag_model *m, unsigned carriers
     sactag_diag_free(d);
 }
 
+static void look_at_problems(sactag_problems *problems)
+{
+    for (size_t i = 0; i < sactag_problems_count(problems); i++) {
+        struct sactag_problem x = sactag_problems_get(problems, i);
+        must(x.text.n && sactag_problem_name(x.kind)[0]);
+        printable(x.text.s, x.text.n);
+    }
+    sactag_problems_free(problems);
+}
+
 /* What the file itself says of tags, whoever wrote them. */
 static void look_at_tags(struct subject *s, sactag_model *m)
 {
@@ -227,7 +241,17 @@ static void look_at_tags(struct subject *s, sactag_model *m)
     status = sactag_check(&problems, m, NULL, d);
     fuzz_messages(d, status);
     if (status == 0)
-        sactag_problems_free(problems);
+        look_at_problems(problems);
+    sactag_diag_clear(d);
+    status = sactag_decide_tagged(&p, m, NULL, d);
+    fuzz_messages(d, status);
+    if (status == 0) {
+        sactag_changes *c;
+        must(sactag_diff(&c, p, p, d) == 0);
+        must(sactag_changes_summary(c).same == sactag_plan_count(p));
+        sactag_changes_free(c);
+        sactag_plan_free(p);
+    }
     status = sactag_strip_buffer(m, &bare, &s->n_bare, NULL, d);
     fuzz_messages(d, status);
     s->bare = bare;
