@@ -443,7 +443,8 @@ struct sactag_change_summary sactag_changes_summary(const sactag_changes *c);
 
 enum sactag_problem_kind {
     SACTAG_NOT_TAGGED,    /* the model carries no tags at all */
-    SACTAG_GRAPH_CHANGED, /* it is not the graph that was tagged, or that is not known any more */
+    SACTAG_GRAPH_CHANGED, /* it is not the graph that was tagged, or that is not known any more; or sac.plan
+                             lacks the regions that readers need */
     SACTAG_LOST,          /* an mm without its tag, or with one that means nothing; of a model that was
                              tagged with SACTAG_TAG_ALL any node of a block */
     SACTAG_STALE,         /* a tag that is not what the policy says today */

@@ -209,7 +209,12 @@ static int check_model(struct checker *c)
     if (!c->t->tags.tagged)
         return add_model(c, SACTAG_GRAPH_CHANGED,
                          "sac.plan is lost: which regions the tags belong to is not known");
-    int e = tag_digest(c->m, digest, c->d);
+    int e = c->t->regions ? 0
+                          : add_model(c, SACTAG_GRAPH_CHANGED,
+                                      "sac.plan has no list of regions with their inputs and outputs, which "
+                                      "readers need");
+    if (!e)
+        e = tag_digest(c->m, digest, c->d);
     if (!e && strcmp(digest, c->t->tags.digest) != 0)
         e = add_model(c, SACTAG_GRAPH_CHANGED, "the graph was changed since it was tagged");
     return e;

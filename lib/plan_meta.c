@@ -168,6 +168,40 @@ static bool read_carrier(struct entry *e)
     return false;
 }
 
+static bool is_text(const struct entry *e, uint32_t t)
+{
+    return t != JSON_NONE && json_kind(&e->j, t) == JSON_KIND_STRING;
+}
+
+/* A value's name, or an object of graph and name. */
+static bool is_value(const struct entry *e, uint32_t t)
+{
+    return is_text(e, t) ||
+           (json_kind(&e->j, t) == JSON_KIND_OBJECT && is_text(e, json_get(&e->j, t, "graph")) &&
+            is_text(e, json_get(&e->j, t, "name")));
+}
+
+static bool are_values(const struct entry *e, uint32_t list)
+{
+    if (!is_array(e, list))
+        return false;
+    for (uint32_t t = json_first(&e->j, list); t != JSON_NONE; t = json_next(&e->j, list, t))
+        if (!is_value(e, t))
+            return false;
+    return true;
+}
+
+static bool are_regions(const struct entry *e, uint32_t list)
+{
+    if (!is_array(e, list))
+        return false;
+    for (uint32_t t = json_first(&e->j, list); t != JSON_NONE; t = json_next(&e->j, list, t))
+        if (json_kind(&e->j, t) != JSON_KIND_OBJECT || !is_text(e, json_get(&e->j, t, "region")) ||
+            !are_values(e, json_get(&e->j, t, "inputs")) || !are_values(e, json_get(&e->j, t, "outputs")))
+            return false;
+    return true;
+}
+
 static bool read_head(struct entry *e)
 {
     struct str tag, digest;
@@ -179,6 +213,7 @@ static bool read_head(struct entry *e)
     if (!text_of(e, member(e, "digest"), &digest) || digest.n != DIGEST_TEXT - 1)
         return bad(e, "the digest is none");
     memcpy(e->pm->digest, digest.s, digest.n);
+    e->pm->regions = are_regions(e, member(e, "regions"));
     return true;
 }
 

@@ -33,6 +33,7 @@
 struct plan_meta {
     enum carrier carrier;
     bool all;
+    bool regions; /* their list is there, as readers need it; stripping does not */
     char digest[DIGEST_TEXT];
     struct onnx_undo undo;
     struct ir_span entry; /* in the model */

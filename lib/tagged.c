@@ -49,6 +49,7 @@ static int read_recorded(struct tagged *t, struct sactag_options *out, sactag_mo
     if (found == 1) {
         t->recorded = true;
         t->all = pm.all;
+        t->regions = pm.regions;
         e = parse_options(out, entry_text(&m->ir, &pm), arena, &own);
     }
     if (e)

@@ -8,6 +8,7 @@
 struct tagged {
     struct tags tags;
     bool all;             /* tagged with --tag all: nodes that are no mms carry tags, too */
+    bool regions;         /* sac.plan lists them as readers need it */
     uint32_t *tag_of;     /* node → number of its tag, IR_NONE */
     sactag_plan *decided; /* what the policy says */
     bool recorded;        /* ... by the options in sac.plan */

@@ -12,3 +12,9 @@ sactag check < /dev/null || echo "exit $?"
 sactag check - < tagged.onnx
 # A later tool loses one tag, moves another to a node that is no matmul, and drops the model's entry.
 sactag check in.onnx --blocks 'layers.*' || echo "exit $?"
+# Without its list of regions no reader can use sac.plan.
+sed 's/"regions":/"regionz":/' tagged.onnx >regions.onnx
+sactag check regions.onnx || echo "exit $?"
+sed 's/"region":/"regiom":/' tagged.onnx >regions.onnx
+sactag check regions.onnx || echo "exit $?"
+sactag strip regions.onnx -o - | cmp - $toy

@@ -229,6 +229,42 @@ Test(plan_meta, is_read_back)
     model_close(&x);
 }
 
+/* Readers need them, stripping does not. */
+Test(plan_meta, regions)
+{
+    static const struct {
+        const char *regions;
+        bool ok;
+    } cases[] = {
+        {"", false},
+        {",\"regions\":\"a\"", false},
+        {",\"regions\":{}", false},
+        {",\"regions\":null", false},
+        {",\"regions\":[1]", false},
+        {",\"regions\":[{\"inputs\":[],\"outputs\":[]}]", false},
+        {",\"regions\":[{\"region\":0,\"inputs\":[],\"outputs\":[]}]", false},
+        {",\"regions\":[{\"region\":\"a#0\",\"outputs\":[]}]", false},
+        {",\"regions\":[{\"region\":\"a#0\",\"inputs\":[]}]", false},
+        {",\"regions\":[{\"region\":\"a#0\",\"inputs\":\"x\",\"outputs\":[]}]", false},
+        {",\"regions\":[{\"region\":\"a#0\",\"inputs\":[7],\"outputs\":[]}]", false},
+        {",\"regions\":[{\"region\":\"a#0\",\"inputs\":[{\"name\":\"x\"}],\"outputs\":[]}]", false},
+        {",\"regions\":[]", true},
+        {",\"regions\":[{\"region\":\"a#0\",\"inputs\":[\"x\",{\"graph\":\"/1:If/then_branch\",\"name\":\"x\"}],"
+         "\"outputs\":[\"y\"],\"more\":1}]",
+         true},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct plan_meta pm;
+        struct model x;
+        char text[512];
+        snprintf(text, sizeof text, HEAD KEYS ",\"nodes\":\"\",\"of\":3%s}", cases[i].regions);
+        cr_assert_eq(read_one(&pm, &x, 3, text), 1, "case %zu", i);
+        cr_expect_eq(pm.regions, cases[i].ok, "case %zu", i);
+        plan_meta_free(&pm);
+        model_close(&x);
+    }
+}
+
 /* The graph has other nodes now: what is said of nodes tells nothing, but must not be believed either. */
 Test(plan_meta, of_another_graph)
 {
