@@ -17,22 +17,23 @@ static int miss(struct state *s, const char *text)
 }
 
 /* mms that nothing names, outside every block: they may belong to one, since tools that fold weights leave
- * some nodes nothing that tells their module. */
+ * some nodes nothing that tells their module. (A node of the model's own code has a scope.) */
 static int unplaced(struct state *s)
 {
-    const struct plan *p = s->plan;
     uint32_t n = 0, first = 0;
-    for (uint32_t i = 0; i < p->n_rows; i++)
-        if (p->rows[i].block == IR_NONE && p->rows[i].evidence == EV_NONE && n++ == 0)
-            first = i;
+    for (uint32_t i = 0; i < s->n_mms; i++) {
+        const struct mm *mm = &s->mms[i];
+        bool silent = mm->evidence == EV_NONE && s->scope_of[mm->step] == 0;
+        if (silent && mm->block == IR_NONE && row_wanted(s, mm) && n++ == 0)
+            first = mm->step;
+    }
     if (n == 0)
         return 0;
     return miss(s, arena_printf(&s->arena,
                                 "%" PRIu32
                                 " mm%s outside every block ha%s no name and may belong to one (the first: "
                                 "'%.*s'): re-export with names kept",
-                                n, n == 1 ? "" : "s", n == 1 ? "s" : "ve",
-                                STR_ARG(s->m->nodes[p->rows[first].node].name)));
+                                n, n == 1 ? "" : "s", n == 1 ? "s" : "ve", STR_ARG(node_name(s, first))));
 }
 
 /* --force-shape that no mm of a block has. */
