@@ -323,8 +323,8 @@ int sactag_tag_fd(sactag_model *m, const sactag_plan *p, int fd, const struct sa
 int sactag_tag_buffer(sactag_model *m, const sactag_plan *p, void **bytes, size_t *n,
                       const struct sactag_write_options *w, sactag_diag *d);
 
-/* Removes what tagging added: the original bytes. A model without sac.plan is written unchanged, with a note.
- */
+/* Removes what tagging added: the original bytes. A model without sac.plan is written unchanged, with a note;
+ * with a warning when nodes carry tags all the same. */
 int sactag_strip_file(sactag_model *m, const char *path, const struct sactag_write_options *w,
                       sactag_diag *d);
 int sactag_strip_fd(sactag_model *m, int fd, const struct sactag_write_options *w, sactag_diag *d);

@@ -9,10 +9,31 @@
 
 #define READERS_MAX INT32_MAX /* what libraries that build a protobuf message of the whole model can read */
 
-static const char untagged_note[] = "the model carries no tags: it is written as it is";
 static const char changed_warning[] =
     "the model was changed since it was tagged: its tags are removed, but the "
     "bytes need not be those from before";
+
+/* Stripping touches only what sac.plan records. Without it tags may stand there all the same: sactag's, of
+ * which nobody knows any more what they replaced, or others'. */
+static int tell_untagged(struct ir_model *m, struct diag *d)
+{
+    struct tags tags;
+    int rc = tags_load(&tags, m, NULL); /* sac.plan has been warned of already */
+    uint32_t n = tags.n;
+
+    if (rc)
+        diag_error(d, rc, "the tags cannot be read");
+    else if (n)
+        diag_warn(d,
+                  "%" PRIu32
+                  " node%s (carrier %s): there is no sac.plan that says what tagging added and what "
+                  "stood there before; the model is written as it is",
+                  n, n == 1 ? " keeps its tag" : "s keep their tags", carrier_name(tags.carrier));
+    else
+        diag_note(d, "the model carries no tags: it is written as it is");
+    tags_free(&tags);
+    return rc;
+}
 
 /* ---- ONNX */
 
@@ -131,7 +152,7 @@ static int strip_onnx(struct ir_model *m, struct sink *to, struct diag *d)
     if (rc == 0)
         rc = to->finish(to);
     if (rc == 0 && !j.tagged)
-        diag_note(d, "%s", untagged_note);
+        rc = tell_untagged(m, d);
     if (rc == 0 && changed(&j, digest))
         diag_warn(d, "%s", changed_warning);
     if (rc == 0)
@@ -211,7 +232,7 @@ static int strip_pt2(struct ir_model *m, struct sink *to, struct diag *d)
     if (rc == 0 && tagged)
         rc = compare_pt2(m, was.digest, d);
     else if (rc == 0)
-        diag_note(d, "%s", untagged_note);
+        rc = tell_untagged(m, d);
     plan_meta_free(&was);
     return rc;
 }

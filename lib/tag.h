@@ -20,7 +20,8 @@ struct tag_options {
 int tag_write(struct ir_model *m, struct plan *p, const struct tag_options *o, struct sink *to,
               struct diag *d);
 
-/* Writes the model as it was before it was tagged. Without sac.plan: as it is, with a note. */
+/* Writes the model as it was before it was tagged. Without sac.plan: as it is, with a note, or a
+ * warning when nodes carry tags. */
 int strip_write(struct ir_model *m, struct sink *to, struct diag *d);
 
 /* The digest of TAGS.md 4, of a tagged model too. */
