@@ -24,8 +24,8 @@ const struct command cmd_strip = {
     .usage = "IN... -o OUT [options]",
     .summary = "remove the tags: the original bytes",
     .about = "Removes what `sactag tag` added, and nothing else: the output is the original file,\n"
-             "byte for byte. A model without tags is written unchanged. For several inputs OUT is a\n"
-             "directory, as for `sactag tag`.",
+             "byte for byte; only copies of functions that --specialize made stay. A model without\n"
+             "tags is written unchanged. For several inputs OUT is a directory, as for `sactag tag`.",
     .examples = "  sactag strip tagged.onnx -o model.onnx\n"
                 "  sactag strip --in-place tagged.onnx\n"
                 "  sactag strip tagged.onnx -o - | cmp - model.onnx\n",

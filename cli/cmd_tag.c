@@ -45,8 +45,9 @@ const struct command cmd_tag = {
     .usage = "IN... -o OUT [options]",
     .summary = "decide and write the tags onto the nodes",
     .about = "Decides for every matmul of a model whether its output is saved for backward or\n"
-             "recomputed, and writes that onto the node. Nothing else in the file changes: `sactag\n"
-             "strip` gives back the original bytes. Tags of an earlier run are replaced.\n"
+             "recomputed, and writes that onto the node. Nothing else in the file changes (but with\n"
+             "--specialize): `sactag strip` gives back the original bytes. Tags of an earlier run\n"
+             "are replaced.\n"
              "OUT may be a directory (made, when its name ends in a slash), and must be for several\n"
              "inputs: each keeps its name. One that fails does not stop the rest; the exit code is\n"
              "the largest.",

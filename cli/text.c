@@ -331,6 +331,12 @@ static void widen(size_t *column, size_t width)
         *column = width;
 }
 
+/* What tags do not tell is left out. */
+static const char *rhs_cell(const struct table *t, char *out, struct sactag_shape s)
+{
+    return t->p->tags && s.k < 0 && s.n < 0 ? "-" : shape_text(out, s);
+}
+
 static void measure(struct table *t)
 {
     size_t n = sactag_plan_count(t->p->plan);
@@ -347,7 +353,7 @@ static void measure(struct table *t)
         widen(&t->ordinal, decimal(ordinal, l.ordinal));
         widen(&t->name, name_cell(&l, NULL));
         widen(&t->evidence, strlen(sactag_evidence_name(l.r.evidence)));
-        widen(&t->rhs, strlen(shape_text(shape, l.r.rhs)));
+        widen(&t->rhs, strlen(rhs_cell(t, shape, l.r.rhs)));
     }
 }
 
@@ -374,7 +380,7 @@ static void put_line(const struct table *t, const struct line *l)
     pad(f, name_cell(l, f), t->name + 2);
     if (!t->p->tags)
         put_word(f, sactag_evidence_name(l->r.evidence), t->evidence + 2);
-    put_word(f, shape_text(shape, l->r.rhs), t->rhs + 2);
+    put_word(f, rhs_cell(t, shape, l->r.rhs), t->rhs + 2);
     put_policy(t, &l->r);
     if (forced)
         style(t->p, BOLD);

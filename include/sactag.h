@@ -180,7 +180,7 @@ struct sactag_options {
     const char *const *mm_ops; /* further ops that are mms: "domain:Op" or "Op", rhs = input 1 */
     size_t n_mm_ops;
     bool strict;     /* a configured FQN that matches nothing is an error */
-    bool specialize; /* clone functions whose calls decide differently */
+    bool specialize; /* clone functions whose calls decide differently; stripping leaves the clones */
 };
 
 /* Defaults; always call it, so that fields added later are set. */
@@ -323,7 +323,8 @@ int sactag_tag_fd(sactag_model *m, const sactag_plan *p, int fd, const struct sa
 int sactag_tag_buffer(sactag_model *m, const sactag_plan *p, void **bytes, size_t *n,
                       const struct sactag_write_options *w, sactag_diag *d);
 
-/* Removes what tagging added: the original bytes. A model without sac.plan is written unchanged, with a note;
+/* Removes what tagging added: the original bytes, but for functions that were cloned (`specialize`), with a
+ * note. A model without sac.plan is written unchanged, with a note;
  * with a warning when nodes carry tags all the same. */
 int sactag_strip_file(sactag_model *m, const char *path, const struct sactag_write_options *w,
                       sactag_diag *d);

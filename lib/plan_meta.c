@@ -356,11 +356,21 @@ static bool read_ir_version(struct entry *e, struct onnx_undo *u)
     return read_hex(e, s.s, s.s + s.n, &u->ir_version_was);
 }
 
+static bool read_copies(struct entry *e)
+{
+    uint32_t t = member(e, "copies");
+    int64_t n = 0;
+    if (t != JSON_NONE && (!json_int(&n, &e->j, t) || n < 0 || n >= IR_NONE))
+        return bad(e, "the number of copies is none");
+    e->pm->copies = (uint32_t)n;
+    return true;
+}
+
 static bool read_undo(struct entry *e)
 {
     struct onnx_undo *u = &e->pm->undo;
     if (!read_keys(e, u) || !read_nodes(e, u) || !read_fields(e, u) || !read_widths(e, u) ||
-        !read_ir_version(e, u))
+        !read_ir_version(e, u) || !read_copies(e))
         return false;
     return onnx_undo_ok(u, PLAN_META_KEY) || bad(e, "what it says to put back are no tags");
 }

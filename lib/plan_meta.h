@@ -17,8 +17,9 @@
  *     fields      what had the same keys: ["NODE/INDEX/HEX"...], "model/INDEX/HEX"
  *     widths      length prefixes that were wider than need be: [[WIDTH, NODES, SEGMENTS]...]
  *     ir_version  the field that it had before, in hexadecimal; "" when there was none
+ *     copies      how many copies of functions --specialize added; strip leaves them, and says so
  *
- * The last three are left out when empty. A list of rising numbers is text: "3,1*4,7" is 3, then four times
+ * The last four are left out when empty. A list of rising numbers is text: "3,1*4,7" is 3, then four times
  * one more, then seven more: 3 4 5 6 7 14. Names are escaped as everywhere (FORMATS.md), so that any name can
  * be told from any other. The same plan of the same model is the same text. */
 #ifndef SACTAG_LIB_PLAN_META_H
@@ -33,7 +34,8 @@
 struct plan_meta {
     enum carrier carrier;
     bool all;
-    bool regions; /* their list is there, as readers need it; stripping does not */
+    uint32_t copies; /* of functions, which strip leaves */
+    bool regions;    /* their list is there, as readers need it; stripping does not */
     char digest[DIGEST_TEXT];
     struct onnx_undo undo;
     struct ir_span entry; /* in the model */

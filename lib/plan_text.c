@@ -245,6 +245,8 @@ int plan_meta_text(char **text, char **digest, struct ir_model *m, const struct 
     set(&t, j, "regions", regions(&t));
     if (u)
         undo(&t, j, u);
+    if (o->copies)
+        set(&t, j, "copies", json_integer(o->copies));
     *text = t.failed ? NULL : json_to_text(j, JSON_COMPACT);
     json_decref(j);
     if (!*text)

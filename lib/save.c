@@ -17,7 +17,8 @@ static int write_model(const struct save *s, struct sink *to, struct diag *d)
 {
     const struct tag_options o = {.carrier = (enum carrier)s->options->carrier,
                                   .all = s->options->tag == SACTAG_TAG_ALL,
-                                  .set_ir_version = s->options->set_ir_version};
+                                  .set_ir_version = s->options->set_ir_version,
+                                  .copies = s->copies};
     return s->plan ? tag_write(s->m, s->plan, &o, to, d) : strip_write(s->m, to, d);
 }
 

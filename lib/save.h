@@ -13,6 +13,7 @@ struct save {
     const struct file_in *file; /* the model's own; NULL when it was opened from memory */
     struct plan *plan;
     const struct sactag_write_options *options; /* not NULL */
+    uint32_t copies;                            /* of functions that --specialize has added to the model */
 };
 
 int save_file(const struct save *s, const char *path, struct diag *d);

@@ -93,6 +93,12 @@ static void warn_lost(const struct job *j)
                   j->w.lost);
 }
 
+static void tell_copies(uint32_t n, const char *what, struct diag *d)
+{
+    if (n)
+        diag_note(d, "%" PRIu32 " cop%s of functions %s", n, n == 1 ? "y" : "ies", what);
+}
+
 static void warn_size(uint64_t size, struct diag *d)
 {
     if (size > READERS_MAX)
@@ -105,7 +111,10 @@ static int write_onnx(struct job *j, struct plan *p, const struct tag_options *o
 {
     char digest[DIGEST_TEXT], *text, *zeros, *value;
     struct str entry;
-    int rc = plan_meta_text(&text, &zeros, j->m, p, o, &j->w.done, j->d);
+    struct tag_options with = *o;
+    if (j->tagged && !o->copies)
+        with.copies = j->was.copies; /* still there */
+    int rc = plan_meta_text(&text, &zeros, j->m, p, &with, &j->w.done, j->d);
     if (rc)
         return rc;
     rc = onnx_model_entry(&j->w, &entry, &value, STR_LIT(PLAN_META_KEY), str_of(text));
@@ -157,6 +166,8 @@ static int strip_onnx(struct ir_model *m, struct sink *to, struct diag *d)
         diag_warn(d, "%s", changed_warning);
     if (rc == 0)
         warn_lost(&j);
+    if (rc == 0 && j.tagged)
+        tell_copies(j.was.copies, "from --specialize stay: these are not the original bytes", d);
     job_close(&j);
     return rc;
 }
@@ -269,6 +280,8 @@ int tag_write(struct ir_model *m, struct plan *p, const struct tag_options *o, s
     rc = m->format == IR_PT2 ? tag_pt2(m, p, &a, o, to, d) : tag_onnx(m, p, &a, o, to, d);
     if (rc == 0 && a.n == 0)
         diag_note(d, "no matmul is in a block: nothing but %s is written", PLAN_META_KEY);
+    if (rc == 0)
+        tell_copies(o->copies, "added: strip will not remove them", d);
     if (rc == 0 && o->all && p->n_neighbours)
         tell_neighbours(p, o->carrier, d);
     return rc;

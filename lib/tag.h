@@ -12,6 +12,7 @@ struct tag_options {
     enum carrier carrier;
     bool all;               /* --tag all; noted in sac.plan */
     int64_t set_ir_version; /* ONNX: 0 leaves it as it is */
+    uint32_t copies; /* of functions, which --specialize has just added to the model; noted in sac.plan */
 };
 
 /* Writes the model with the plan's tags to a sink. Tags that the model carries already are replaced, so that

@@ -65,6 +65,7 @@ static int with_copies(struct save *s, sactag_model *m, struct specialized *x)
     if (e == 0)
         e = file_in_whole(&m->file, m->ir.diag);
     if (e == 0) {
+        s->copies = s->plan->clones.n_copies;
         s->m = &x->model->ir;
         s->plan = &x->plan;
         s->file = NULL;

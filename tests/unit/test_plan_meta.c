@@ -335,6 +335,8 @@ Test(plan_meta, others_and_broken_ones_are_left_alone)
         {HEAD KEYS ",\"nodes\":\"0\",\"of\":3,\"widths\":[[3,\"3\",\"\"]]}", "a list of numbers is none"},
         {HEAD KEYS ",\"nodes\":\"0\",\"of\":3,\"widths\":[[3,\"\",\"1\"]]}", "a list of numbers is none"},
         {HEAD KEYS ",\"nodes\":\"0\",\"of\":3,\"ir_version\":4}", "the ir_version is no text"},
+        {HEAD KEYS ",\"nodes\":\"0\",\"of\":3,\"copies\":-1}", "the number of copies is none"},
+        {HEAD KEYS ",\"nodes\":\"0\",\"of\":3,\"copies\":\"1\"}", "the number of copies is none"},
         {HEAD KEYS ",\"nodes\":\"0\",\"of\":3,\"ir_version\":\"7200\"}",
          "what it says to put back are no tags"},
         {HEAD KEYS ",\"nodes\":\"\\u0030\",\"of\":3}", "a list of numbers is none"},

@@ -56,7 +56,7 @@ static void job_open(struct job *j, const char *location)
     j->p.n_blocks = 1;
     j->p.rows[0] = (struct plan_row){.block = 0, .policy = POLICY_SAVE, .reason = STR_LIT("odd:1")};
     j->p.n_rows = 1;
-    j->s = (struct save){&j->m, &j->file, &j->p, &j->o};
+    j->s = (struct save){&j->m, &j->file, &j->p, &j->o, 0};
 }
 
 static void job_close(struct job *j)
