@@ -157,3 +157,23 @@ Test(arena, remembers_that_it_failed)
     cr_assert_null(arena_alloc(&b, SIZE_MAX, 2));
     cr_assert(b.failed);
 }
+
+Test(arena, what_lies_elsewhere_counts_towards_the_limit)
+{
+    struct arena a;
+    arena_init(&a, 10000);
+    cr_assert_eq(arena_charge(&a, 9000), 0);
+    cr_assert_not(a.over);
+    cr_assert_null(arena_alloc(&a, 2000, 1));
+    cr_assert(a.over && a.failed);
+    arena_free(&a);
+    arena_init(&a, 10000);
+    cr_assert_eq(arena_charge(&a, 10001), -1);
+    cr_assert(a.over);
+    cr_assert_eq(arena_charge(&a, SIZE_MAX), -1, "without overflow");
+    cr_assert_eq(arena_charge(&a, 10000), 0, "what was refused does not count");
+    arena_free(&a);
+    arena_init(&a, 0);
+    cr_assert_eq(arena_charge(&a, SIZE_MAX / 2), 0, "no limit");
+    arena_free(&a);
+}

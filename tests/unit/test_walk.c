@@ -269,6 +269,23 @@ Test(walk, limit_is_exact)
     assert_says(&b, DIAG_ERROR, "more than 1 node");
 }
 
+/* Two steps of 8 bytes, one frame of 32 and its three values' 16 each. */
+Test(walk, memory_is_charged)
+{
+    bench_add(&b, "in x\nA: a = Relu(x)\nB: y = Relu(a)\nout y");
+    struct arena memory;
+    struct walk_limits limits = {.steps = 10, .memory = &memory};
+    cr_assert_eq(build(10), 0);
+    walk_free(&w);
+    arena_init(&memory, 96);
+    cr_assert_eq(walk_build_from(&w, &b.m, 0, &limits, &b.d), 0);
+    cr_assert_eq(memory.total, 96);
+    walk_free(&w);
+    arena_init(&memory, 95);
+    cr_assert_eq(walk_build_from(&w, &b.m, 0, &limits, &b.d), IR_EINPUT);
+    assert_says(&b, DIAG_ERROR, "need more memory than the limit of 95 bytes");
+}
+
 Test(walk, deep_calls)
 {
     bench_add(&b, "in x\nc: y = local::F0(x)\nout y");
