@@ -121,12 +121,12 @@ static int dispatch(int argc, char **argv)
 }
 
 /* A standard descriptor that is closed would be given to the next file that is opened, and what is meant for
- * the terminal would be written into a model. */
+ * the terminal would be written into a model. So it stays what it was: reading from it, or writing, fails. */
 static void keep_standard_descriptors(void)
 {
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
         if (fcntl(fd, F_GETFD) < 0 && errno == EBADF)
-            (void)!open("/dev/null", fd == STDERR_FILENO ? O_WRONLY : O_RDONLY);
+            (void)!open("/dev/null", fd == STDOUT_FILENO ? O_RDONLY : O_WRONLY);
 }
 
 /* What was printed counts only once it is written. */

@@ -133,9 +133,10 @@ int target_each(struct options *o, each_fn one)
     return worst;
 }
 
-static int make_directory(const struct options *o, const char *path)
+static int make_directory(const struct options *o, const char *path, bool *made)
 {
-    if (!path || mkdir(path, 0777) == 0 || errno == EEXIST)
+    *made = path && mkdir(path, 0777) == 0;
+    if (!path || *made || errno == EEXIST)
         return 0;
     return message_error(5, &o->voice, path, "cannot make the directory: %s", strerror(errno));
 }
@@ -154,8 +155,9 @@ int write_model(struct input *in, const struct options *o, const sactag_plan *pl
 {
     struct sactag_write_options w = o->write;
     struct progress progress;
+    bool made;
 
-    if (make_directory(o, t->dir) != 0)
+    if (make_directory(o, t->dir, &made) != 0)
         return 5;
     w.progress = progress_report;
     w.progress_ctx = &progress;
@@ -163,6 +165,8 @@ int write_model(struct input *in, const struct options *o, const sactag_plan *pl
     progress_begin(&progress, &o->voice, "writing", t->name);
     int status = write_to(in, plan, t, &w);
     progress_end(&progress);
+    if (status && made)
+        (void)!rmdir(t->dir);
     return input_done(in, o, status);
 }
 

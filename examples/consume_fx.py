@@ -23,6 +23,13 @@ def tags_of(node):
     return custom if isinstance(custom, dict) and "sac.policy" in custom else None
 
 
+def plan_of(module):
+    plan = json.loads((module.meta.get("custom") or {}).get("sac.plan") or "null")
+    if plan is None or plan["version"] != 1:
+        sys.exit("not tagged, or not in a way that is known here")
+    return plan
+
+
 def find_calls(module):
     """{key in module stacks: region} of the calls that are regions."""
     calls = {}
@@ -38,7 +45,7 @@ def find_calls(module):
 def carry_over(module, only_tagged=False):
     """Tags to meta["recompute"] and meta["ac_graph_id"]. A node without a tag, in a graph where matmuls alone have some, belongs to the
     region whose block, by its module stack, it was called in; there it is recomputed."""
-    plan = json.loads(module.meta["custom"]["sac.plan"])
+    plan = plan_of(module)
     numbers = {r["region"]: i for i, r in enumerate(plan["regions"])}
     calls = {} if only_tagged or plan["tag"] == "all" else find_calls(module)
     for node in module.graph.nodes:
@@ -89,6 +96,7 @@ def main(path):
     program = torch.export.load(path)
     inputs = tuple(t.detach() for t in program.example_inputs[0])
     plain = flattened(program)
+    plan_of(plain)
     eager = gradients(plain, plain, inputs)
     run, without = compiled(plain, inputs)
     untagged = gradients(plain, run, inputs)

@@ -70,6 +70,11 @@ def gemm(a, b, c=None, alpha=1.0, beta=1.0, transA=0, transB=0):
     return product if c is None else product + beta * c
 
 
+def dropout(x, ratio=None, training=None, seed=0):
+    """Random, but a region that is run again begins with the random state that it had; `seed` is that of one run alone."""
+    return torch.native_dropout(x, 0.5 if ratio is None else float(ratio), bool(training))
+
+
 def topk(x, k, axis=-1, largest=1, sorted=1):
     return torch.topk(x, int(k), axis, bool(largest), bool(sorted))
 
@@ -78,7 +83,7 @@ DTYPES = {1: torch.float32, 6: torch.int32, 7: torch.int64, 9: torch.bool, 11: t
 OPS = {
     "Abs": torch.abs, "Add": torch.add, "And": torch.logical_and, "Cast": lambda x, to: x.to(DTYPES[to]), "Clip": torch.clamp, "Concat": lambda *x, axis: torch.cat(x, axis),
     "Constant": lambda value: value, "ConstantOfShape": lambda s, value=torch.zeros(1): torch.full(s.tolist(), value.item(), dtype=value.dtype),
-    "Cos": torch.cos, "Div": lambda x, y: x / y if x.is_floating_point() else x // y, "Equal": torch.eq, "Erf": torch.erf,
+    "Cos": torch.cos, "Div": lambda x, y: x / y if x.is_floating_point() else x // y, "Dropout": dropout, "Equal": torch.eq, "Erf": torch.erf,
     "Einsum": lambda *x, equation: torch.einsum(equation.decode(), *x), "Expand": lambda x, s: x * torch.ones(s.tolist(), dtype=x.dtype), "Gather": gather, "Gemm": gemm, "Identity": lambda x: x,
     "GatherElements": lambda x, i, axis=0: torch.gather(x, axis, i), "Greater": torch.gt, "Less": torch.lt, "IsNaN": torch.isnan,
     "LayerNormalization": lambda x, w, b=None, axis=-1, epsilon=1e-5: torch.nn.functional.layer_norm(x, x.shape[axis:], w, b, epsilon),
@@ -104,6 +109,9 @@ class Graph(torch.nn.Module):
     def __init__(self, model):
         super().__init__()
         self.policy, self.region = read_tags(model)
+        unknown = sorted({n.op_type for n in model.graph.node} - OPS.keys())
+        if unknown:
+            sys.exit(f"the graph has operators that this example does not know: {', '.join(unknown)}")
         self.outputs = [o.name for o in model.graph.output]
         self.weights = {}
         for i in model.graph.initializer:
@@ -183,6 +191,7 @@ class Meter(TorchDispatchMode):
 
 
 def step(graph, inputs, honour):
+    torch.manual_seed(2)  # the same dropout in each
     graph.honour = honour
     graph.zero_grad()
     with Meter(graph) as meter:

@@ -294,7 +294,7 @@ struct sactag_write_options {
     enum sactag_external
         external;           /* when the model has external data and the output lies in another directory */
     bool no_sync;           /* do not flush to disk before the rename */
-    int64_t set_ir_version; /* 0: leave it as it is; up to INT32_MAX */
+    int64_t set_ir_version; /* 0: leave it as it is; up to INT32_MAX; of a .pt2 a warning alone */
     /* Called now and then with bytes written and in all; may be NULL. */
     void (*progress)(void *ctx, uint64_t done, uint64_t total);
     void *progress_ctx;
@@ -316,7 +316,8 @@ void sactag_write_options_init(struct sactag_write_options *w);
  */
 int sactag_tag_file(sactag_model *m, const sactag_plan *p, const char *path,
                     const struct sactag_write_options *w, sactag_diag *d);
-/* Written through to a descriptor. */
+/* Written through to a descriptor, beside which no external data can be put: with EXTERNAL_COPY, _HARDLINK or
+ * _SYMLINK and a model that has some SACTAG_EUSAGE, as by sactag_tag_buffer(). */
 int sactag_tag_fd(sactag_model *m, const sactag_plan *p, int fd, const struct sactag_write_options *w,
                   sactag_diag *d);
 /* Into memory: *bytes is freed with free(). */

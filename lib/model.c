@@ -52,7 +52,7 @@ static int read_bytes(sactag_model *m, const struct sactag_limits *l, struct dia
         struct pt2_limits limits = {.max_depth = l->max_depth, .max_nodes = l->max_nodes};
         return pt2_read(&m->ir, m->bytes, m->size, &limits, d);
     }
-    struct onnx_limits limits = {.max_depth = l->max_depth, .max_nodes = l->max_nodes};
+    struct onnx_limits limits = {.max_depth = l->max_depth, .max_nodes = l->max_nodes, .or_plan = m->or_plan};
     return onnx_read(&m->ir, m->bytes, m->size, &limits, d);
 }
 
@@ -121,6 +121,7 @@ int model_open_file(sactag_model **out, struct file_in *file, const struct sacta
         return SACTAG_EMEM;
     }
     m->file = *file;
+    m->or_plan = true;
     return open_mapped(out, m, limits, 0, d);
 }
 

@@ -30,6 +30,7 @@ struct sactag_model {
     uint64_t max_steps;
     uint32_t max_depth; /* 0: the default */
     bool verified;      /* ir_verify() found nothing wrong */
+    bool or_plan;       /* the file might have been a plan, too */
 };
 
 /* A plan as the API shows it. Rows are shown straight from `plan`; only what has another form there is kept
@@ -65,7 +66,8 @@ struct diag *model_reports_to(sactag_model *m, sactag_diag *d);
  * took for not known what could not be allocated. */
 int model_reported(sactag_model *m, int e);
 
-/* A model in a file that has been mapped; takes over the mapping, also after a failure. */
+/* A model in a file that has been mapped, and might have been a plan file; takes over the mapping, also after
+ * a failure. */
 int model_open_file(sactag_model **out, struct file_in *file, const struct sactag_limits *limits,
                     struct diag *d);
 

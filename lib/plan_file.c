@@ -121,7 +121,7 @@ static struct str str_from(struct sactag_text t)
 
 bool plan_file_cell(struct sactag_row *r, enum plan_column c, struct str s, const char **why)
 {
-    *why = "a number below 4294967295";
+    *why = "a whole number from 0 to 4294967294";
     switch (c) {
     case COL_INDEX:
         return number(&r->index, s);

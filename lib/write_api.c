@@ -41,7 +41,21 @@ static int begin(struct save *s, sactag_model *m, const sactag_plan *p, const st
         return diag_error(diag, IR_EUSAGE, "the plan was made for another model");
     if (p && p->from_tags)
         return diag_error(diag, IR_EUSAGE, "what tags say is no plan to tag by: decide again");
+    if (m->ir.format == IR_PT2 && s->options->set_ir_version)
+        diag_warn(diag, "set_ir_version is for ONNX: a .pt2 has none, and is written without");
     return check(s->options, diag);
+}
+
+/* Beside what is no file no data can be put. */
+static int check_no_folder(const struct save *s)
+{
+    enum sactag_external x = s->options->external;
+
+    if (!s->m->n_external || x == SACTAG_EXTERNAL_REFUSE || x == SACTAG_EXTERNAL_KEEP)
+        return 0;
+    return diag_error(
+        s->m->diag, IR_EUSAGE,
+        "external data: it can be put beside a file only, and the output is none (--external-data keep leaves it to you)");
 }
 
 static int end(sactag_model *m, struct specialized *x, int e)
@@ -81,6 +95,8 @@ static int to_file(sactag_model *m, const sactag_plan *p, const char *path,
     struct save s;
     int e = begin(&s, m, p, w, &defaults, d);
 
+    if (e == 0 && !*path)
+        e = diag_error(m->ir.diag, IR_EUSAGE, "the name of the output is empty");
     if (e == 0)
         e = with_copies(&s, m, &x);
     return end(m, &x, e ? e : save_file(&s, path, m->ir.diag));
@@ -94,6 +110,8 @@ static int to_fd(sactag_model *m, const sactag_plan *p, int fd, const struct sac
     struct save s;
     int e = begin(&s, m, p, w, &defaults, d);
 
+    if (e == 0)
+        e = check_no_folder(&s);
     if (e == 0)
         e = with_copies(&s, m, &x);
     return end(m, &x, e ? e : save_fd(&s, fd, m->ir.diag));
@@ -109,6 +127,8 @@ static int to_buffer(sactag_model *m, const sactag_plan *p, void **bytes, size_t
 
     *bytes = NULL;
     *n = 0;
+    if (e == 0)
+        e = check_no_folder(&s);
     if (e == 0)
         e = with_copies(&s, m, &x);
     return end(m, &x, e ? e : save_buffer(&s, bytes, n, m->ir.diag));

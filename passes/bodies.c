@@ -411,6 +411,39 @@ static const char *policy_word(enum policy p)
     return p == POLICY_SAVE ? "save" : p == POLICY_RECOMPUTE ? "recompute" : "none";
 }
 
+/* The nodes that call the two frames apart: of the first two on the ways to them that differ. */
+static struct str call_name(const struct state *s, uint32_t frame)
+{
+    const struct ir_node *n = &s->m->nodes[s->walk.frames[frame].node];
+    return n->name.n ? n->name : ir_value_name(s->m, ir_node_output(s->m, n, 0));
+}
+
+static char *calls_disagree(struct state *s, uint32_t a, uint32_t b)
+{
+    const struct plan_row *x = &s->plan->rows[a], *y = &s->plan->rows[b];
+    const struct frame *frames = s->walk.frames;
+    uint32_t f = x->frame, g = y->frame;
+    struct str one = x->fqn, other = y->fqn;
+    const char *by = "for";
+    if (!one.n || !other.n || str_eq(one, other)) {
+        while (f != g && frames[f].parent != frames[g].parent) {
+            bool deeper = frames[f].depth > frames[g].depth;
+            if (frames[g].depth >= frames[f].depth)
+                g = frames[g].parent;
+            if (deeper)
+                f = frames[f].parent;
+        }
+        one = call_name(s, f);
+        other = call_name(s, g);
+        by = "by node";
+    }
+    return arena_printf(
+        &s->plan->arena,
+        "mm '%.*s' of a function body: the calls %s '%.*s' (%s) and '%.*s' (%s) decide differently",
+        STR_ARG(row_name(s, b)), by, STR_ARG(one), policy_word(x->policy), STR_ARG(other),
+        policy_word(y->policy));
+}
+
 /* Names the two runs of a node that rows a and b are. NULL when memory is exhausted. */
 static char *disagreement(struct state *s, uint32_t a, uint32_t b)
 {
@@ -424,10 +457,8 @@ static char *disagreement(struct state *s, uint32_t a, uint32_t b)
         return arena_printf(&s->plan->arena,
                             "mm '%.*s' in the body of '%.*s': iterations decide differently (%s, %s)",
                             STR_ARG(row_name(s, b)), STR_ARG(frame_owner(s, y->frame)), was, is);
-    return arena_printf(
-        &s->plan->arena,
-        "mm '%.*s' of a function body: the calls for '%.*s' (%s) and '%.*s' (%s) decide differently",
-        STR_ARG(row_name(s, b)), STR_ARG(x->fqn), was, STR_ARG(y->fqn), is);
+    s->plan->varies_by_call = true;
+    return calls_disagree(s, a, b);
 }
 
 int compare_runs(struct state *s)

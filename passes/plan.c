@@ -341,7 +341,8 @@ int plan_annotate(struct annots *out, struct plan *p, bool all, enum carrier car
 {
     *out = (struct annots){0};
     if (p->n_varies)
-        return diag_error(d, IR_EPOLICY, "%.*s: one node cannot carry both", STR_ARG(p->varies_why));
+        return diag_error(d, IR_EPOLICY, "%.*s: one node cannot carry both%s", STR_ARG(p->varies_why),
+                          p->varies_by_call ? " (--specialize makes a copy of the function for each)" : "");
     size_t most = (size_t)p->n_rows + p->n_neighbours;
     struct mark *marks = malloc((most ? most : 1) * sizeof *marks);
     struct annot *a = arena_alloc(&p->arena, most * 3 + 1, sizeof *a);

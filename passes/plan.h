@@ -107,6 +107,7 @@ struct plan {
     uint32_t n_evidence[6];
     uint32_t n_varies;      /* rows that another run of their node contradicts */
     struct str varies_why;  /* names two runs that disagree, when n_varies > 0 */
+    bool varies_by_call;    /* those are calls of a function, which --specialize would copy */
     struct clones clones;   /* --specialize: what makes the runs agree; empty when they do */
     struct str counted[64]; /* reasons "odd:1", "even:2", ... as far as rows have them: blocks are alike */
     const char *blocks_how; /* "given", "auto", "whole" */

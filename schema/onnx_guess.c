@@ -40,6 +40,9 @@ const char *onnx_guess(const uint8_t *bytes, uint64_t size)
         const char *what;
     } table[] = {
         {0, {"version https://git-lfs", 23}, "a Git LFS pointer, not the file itself: run `git lfs pull`"},
+        {0, {"{\n\"sactag\": \"plan\"", 17}, "a plan file: give the model that it was made for"},
+        {0, {"{\"sactag\": \"plan\"", 16}, "a plan file: give the model that it was made for"},
+        {0, {"index\tgraph\tnode\t", 17}, "a plan as tsv: give the model that it was made for"},
         {0, {"\x1f\x8b", 2}, "a gzip file: decompress it first"},
         {0, {"PK\x03\x04", 4}, "a zip archive"},
         {0, {"\x89HDF\r\n\x1a\n", 8}, "an HDF5 file (Keras?)"},

@@ -103,9 +103,10 @@ static int model_field(struct onnx_reader *r, const struct wire_field *f, const 
 static int no_model(struct onnx_reader *r, const char *why, uint64_t offset)
 {
     const char *guess = onnx_guess(r->m->bytes, r->m->size);
+    const char *none = r->or_plan ? "neither a plan file nor an ONNX model" : "no ONNX model";
     if (guess)
-        return diag_error(r->d, IR_EINPUT, "no ONNX model: it looks like %s", guess);
-    return diag_error_at(r->d, IR_EINPUT, NULL, NULL, offset, "no ONNX model: %s", why);
+        return diag_error(r->d, IR_EINPUT, "%s: it looks like %s", none, guess);
+    return diag_error_at(r->d, IR_EINPUT, NULL, NULL, offset, "%s: %s", none, why);
 }
 
 /* Walks the model's fields alone, so that nothing is read of a file that is no model. */
@@ -243,6 +244,7 @@ int onnx_read(struct ir_model *m, const uint8_t *bytes, uint64_t size, const str
                             .d = d,
                             .max_depth = limits && limits->max_depth ? limits->max_depth : ONNX_MAX_DEPTH,
                             .max_nodes = limits && limits->max_nodes ? limits->max_nodes : ONNX_MAX_NODES,
+                            .or_plan = limits && limits->or_plan,
                             .graph = IR_NONE,
                             .node = IR_NONE};
     m->format = IR_ONNX;

@@ -29,6 +29,7 @@ struct onnx_limits {
     uint64_t max_nodes; /* in all graphs; node ids have 32 bits */
     uint64_t max_work; /* fields walked on demand (m->source) in records of more than ONNX_LONG_RECORD: a node
                           in a function is asked for its attributes at each call, however long it is */
+    bool or_plan;      /* what is no model might have been meant for a plan file: the error says so */
 };
 #define ONNX_MAX_DEPTH 64
 #define ONNX_MAX_NODES UINT64_C(50000000)

@@ -52,6 +52,7 @@ struct onnx_reader {
     struct diag *d;
     uint32_t max_depth;
     uint64_t max_nodes;
+    bool or_plan;
 
     /* Where we are, for messages. */
     uint32_t graph;     /* IR_NONE: at the model's level */

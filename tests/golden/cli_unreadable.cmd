@@ -19,4 +19,14 @@ for c in tag strip; do
     code $c missing.onnx -o out.onnx
     code $c text.onnx -o out.onnx
 done
+sactag plan cases/toy/model_train.onnx -q -o plan.json
+sactag plan cases/toy/model_train.onnx -q --format tsv > plan.tsv
+for plan in plan.json plan.tsv; do
+    code tag $plan -o out.onnx
+    code show $plan
+    code strip $plan -o out.onnx
+done
+code apply cases/toy/model_train.onnx text.onnx -o out.onnx
+code diff text.onnx cases/toy/model_train.onnx
+sactag plan - <&- && echo "exit 0" || echo "exit $?: standard input is closed"
 ls

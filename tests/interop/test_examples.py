@@ -61,6 +61,44 @@ class Consume(unittest.TestCase):
                     without, with_tags = self.numbers(r"held for backward: (\d+) bytes without tags, (\d+) with", text)
                     self.assertLess(with_tags, without / 2)
 
+    def test_dropout(self):
+        import torch
+
+        class Block(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.up, self.drop = torch.nn.Linear(8, 16, bias=False), torch.nn.Dropout(0.5)
+                self.mlp = torch.nn.Sequential(torch.nn.Linear(16, 16, bias=False), torch.nn.Linear(16, 8, bias=False))
+
+            def forward(self, x):
+                return x + self.drop(self.mlp(self.drop(torch.relu(self.up(x)))))
+
+        with tempfile.TemporaryDirectory() as folder:
+            model = pathlib.Path(folder) / "model.onnx"
+            stack = torch.nn.ModuleDict({"layers": torch.nn.Sequential(Block(), Block())})["layers"]
+            train = torch.onnx.TrainingMode.TRAINING
+            torch.onnx.export(stack, (torch.randn(2, 4, 8),), model, dynamo=False, training=train, do_constant_folding=False)
+            self.assertIn(b"Dropout", model.read_bytes())
+            for tag in ("mm", "all"):
+                sactag.tag(model, out=model, blocks="*", tag=tag)
+                done = subprocess.run([sys.executable, ROOT / "examples" / "consume_onnx.py", model], capture_output=True, text=True, check=False)
+                self.assertEqual(done.returncode, 0, done.stdout + done.stderr[-2000:])
+                self.assertIn("loss bit-identical: True; gradients bit-identical: 6 of 6", done.stdout)
+                self.assertIn("6 tagged, 2 of them recompute", done.stdout)
+
+    def test_what_they_cannot_train(self):
+        toy = CASES / "toy" / "model_train.onnx"
+        with tempfile.TemporaryDirectory() as folder:
+            strange = pathlib.Path(folder) / "model.onnx"
+            strange.write_bytes(sactag.tag(toy).replace(b"Sigmoid", b"Strange"))
+            for example, model, want in (
+                ("consume_onnx.py", toy, "not tagged, or not in a way that is known here\n"),
+                ("consume_fx.py", CASES / "toy" / "model.pt2", "not tagged, or not in a way that is known here\n"),
+                ("consume_onnx.py", strange, "the graph has operators that this example does not know: Strange\n"),
+            ):
+                done = subprocess.run([sys.executable, ROOT / "examples" / example, model], capture_output=True, text=True, check=False)
+                self.assertEqual((done.returncode, done.stderr), (1, want))
+
     def test_fx(self):
         for name, tag in itertools.product(NAMES, ("mm", "all")):
             with self.subTest(model=name, tag=tag):

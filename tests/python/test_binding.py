@@ -298,6 +298,9 @@ class Writing(TemporaryFolder):
         self.assertEqual(os.listdir(self.folder), [])
         sactag.tag(model, out=out, external_data="copy")
         self.assertEqual(sorted(os.listdir(self.folder)), ["model.onnx", "model_external.bin"])
+        with self.assertRaisesRegex(sactag.UsageError, "beside a file only"):
+            sactag.tag(model, external_data="copy")
+        self.assertEqual(sactag.strip(sactag.tag(model, external_data="keep")), model.read_bytes())
 
 
 class Messages(TemporaryFolder):
@@ -334,6 +337,7 @@ class Messages(TemporaryFolder):
         self.assert_error(sactag.UsageError, 2, "NUL", sactag.diff, MOE, model)
         self.assert_error(sactag.UsageError, 2, "NUL", sactag.load_plan, f"{victim}\0")
         self.assert_error(sactag.UsageError, 2, "NUL", sactag.plan(MOE).save, f"{victim}\0.json")
+        self.assert_error(sactag.UsageError, 2, "the name of the output is empty", sactag.tag, MOE, out="")
         self.assert_error(TypeError, 2, "^out: expected a path, not int", sactag.tag, MOE, out=5)
         self.assertEqual(victim.read_bytes(), b"precious")
         self.assertEqual(os.listdir(self.folder), ["victim.onnx"])

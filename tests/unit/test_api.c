@@ -750,6 +750,10 @@ Test(api, an_output_that_cannot_be_made)
     sactag_diag_clear(d);
     cr_assert_eq(sactag_strip_file(m, "tests", NULL, d), SACTAG_EIO);
     cr_assert_neq(sactag_diag_error(d)[0], 0);
+    sactag_diag_clear(d);
+    cr_assert_eq(sactag_tag_file(m, p, "", NULL, d), SACTAG_EUSAGE);
+    cr_assert_str_eq(sactag_diag_error(d), "the name of the output is empty");
+    cr_assert_eq(sactag_strip_file(m, "", NULL, NULL), SACTAG_EUSAGE);
     sactag_diag_free(d);
     sactag_plan_free(p);
     sactag_close(m);

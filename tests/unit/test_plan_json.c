@@ -303,9 +303,9 @@ Test(plan_json, broken_rows)
                  "rows[0]: expected an object but found 7");
     refused_with("\"rhs\": \"8x4\", ", "", "line 5, column 1", "rows[0]: expected a member 'rhs'");
     refused_with("\"index\": 3", "\"index\": -3", "line 5, column 11",
-                 "rows[0].index: expected a number below 4294967295 but found -3");
+                 "rows[0].index: expected a whole number from 0 to 4294967294 but found -3");
     refused_with("\"index\": 3", "\"index\": 3.5", "line 5, column 11", "but found 3.5");
-    refused_with("\"index\": 3", "\"index\": 4294967295", "line 5, column 11", "a number below");
+    refused_with("\"index\": 3", "\"index\": 4294967295", "line 5, column 11", "a whole number from");
     refused_with("\"index\": 3", "\"index\": \"3\"", "line 5, column 11", "expected a number but found '3'");
     refused_with("\"index\": 3", "\"index\": null", "line 5, column 11", "expected a number but found null");
     refused_with("\"node\": \"n\"", "\"node\": [\"n\"]", "line 5, column 37",
@@ -390,7 +390,7 @@ Test(plan_json, broken_tsv)
     static const struct {
         const char *piece, *by, *place, *what;
     } cases[] = {
-        {"3\t-", "x\t-", "line 2, column 1", "index: expected a number below 4294967295 but found 'x'"},
+        {"3\t-", "x\t-", "line 2, column 1", "index: expected a whole number from 0 to 4294967294 but found 'x'"},
         {"\tscope", "\tgut", "line 2, column 39", "evidence: expected param"},
         {"\t8x4", "\t8by4", "line 2, column 45", "rhs: expected KxN"},
         {"\tsave", "\tSAVE", "line 2, column 49",
