@@ -390,7 +390,8 @@ Test(plan_json, broken_tsv)
     static const struct {
         const char *piece, *by, *place, *what;
     } cases[] = {
-        {"3\t-", "x\t-", "line 2, column 1", "index: expected a whole number from 0 to 4294967294 but found 'x'"},
+        {"3\t-", "x\t-", "line 2, column 1",
+         "index: expected a whole number from 0 to 4294967294 but found 'x'"},
         {"\tscope", "\tgut", "line 2, column 39", "evidence: expected param"},
         {"\t8x4", "\t8by4", "line 2, column 45", "rhs: expected KxN"},
         {"\tsave", "\tSAVE", "line 2, column 49",
