@@ -151,12 +151,16 @@ class Graph(torch.nn.Module):
                 values.update(run(*given))
         return [values[o] for o in self.outputs]
 
-    def run(self, nodes, enter, leave, *given):
-        values = dict(zip(enter, given))
+    def run(self, nodes, enter, leave, *entering):
+        values = dict(zip(enter, entering))
         try:
             for node in nodes:
                 self.node = node
-                out = OPS[node.op_type](*(values[i] if i else None for i in node.input), **self.attributes[node.output[0]])
+                given = [values[i] if i else None for i in node.input]
+                try:
+                    out = OPS[node.op_type](*given, **self.attributes[node.output[0]])
+                except TypeError as error:
+                    sys.exit(f"node {node.name}: this example does not know this form of {node.op_type}: {error}")
                 values.update(zip(node.output, out) if isinstance(out, tuple) else [(node.output[0], out)])
         finally:
             self.node = None  # also when checkpoint stops a recomputation early

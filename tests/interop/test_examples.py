@@ -87,10 +87,11 @@ class Consume(unittest.TestCase):
                 self.assertIn("6 tagged, 2 of them recompute", done.stdout)
 
     def test_what_they_cannot_train(self):
-        toy = CASES / "toy" / "model_train.onnx"
+        toy, llama = CASES / "toy" / "model_train.onnx", CASES / "llama_gqa" / "model_train.onnx"
         with tempfile.TemporaryDirectory() as folder:
             strange = pathlib.Path(folder) / "model.onnx"
-            strange.write_bytes(sactag.tag(toy).replace(b"Sigmoid", b"Strange"))
+            self.assertIn(b"Sigmoid", llama.read_bytes())
+            strange.write_bytes(sactag.tag(llama).replace(b"Sigmoid", b"Strange"))
             for example, model, want in (
                 ("consume_onnx.py", toy, "not tagged, or not in a way that is known here\n"),
                 ("consume_fx.py", CASES / "toy" / "model.pt2", "not tagged, or not in a way that is known here\n"),

@@ -348,9 +348,9 @@ class Messages(TemporaryFolder):
         for shape in ((32.9, 32), (True, 32), ("32", 32), (32,), "3_2x32", "32x32x32", None):
             self.assert_error(sactag.UsageError, 2, "force_shapes: expected 'KxN' or a pair", sactag.plan, MOE, force_shapes=[shape])
         self.assert_error(TypeError, 2, "force_shapes: expected a list, found 5", sactag.plan, MOE, force_shapes=5)
-        want = sactag.plan(MOE, force_shapes=[(64, 8), (64, 64)])
-        self.assertEqual(sactag.plan(MOE, force_shapes="64x8, 64x64"), want)
-        self.assertEqual(want.options["force_shapes"], [(64, 8), (64, 64)])
+        want = sactag.plan(MOE, force_shapes=[(32, 5), (32, 16)])
+        self.assertEqual(sactag.plan(MOE, force_shapes="32x5, 32x16"), want)
+        self.assertEqual(want.options["force_shapes"], [(32, 5), (32, 16)])
         for version in (2**64 + 3, 2**40, 2**31, -1):
             self.assert_error(sactag.UsageError, 2, "set_ir_version: expected 0 to 2147483647", sactag.tag, MOE, set_ir_version=version)
         for version in (10.0, "10", True):
