@@ -18,11 +18,14 @@ static const char changed_warning[] =
 static int tell_untagged(struct ir_model *m, struct diag *d)
 {
     struct tags tags;
+    struct diag *reports_to = m->diag;
+
+    m->diag = NULL;                     /* what cannot be read is no reason not to write it as it is */
     int rc = tags_load(&tags, m, NULL); /* sac.plan has been warned of already */
     uint32_t n = tags.n;
-
-    if (rc)
-        diag_error(d, rc, "the tags cannot be read");
+    m->diag = reports_to;
+    if (rc == IR_EMEM)
+        diag_error(d, rc, "out of memory");
     else if (n)
         diag_warn(d,
                   "%" PRIu32
@@ -30,9 +33,9 @@ static int tell_untagged(struct ir_model *m, struct diag *d)
                   "stood there before; the model is written as it is",
                   n, n == 1 ? " keeps its tag" : "s keep their tags", carrier_name(tags.carrier));
     else
-        diag_note(d, "the model carries no tags: it is written as it is");
+        diag_note(d, "the model carries no tags%s: it is written as it is", rc ? " that can be read" : "");
     tags_free(&tags);
-    return rc;
+    return rc == IR_EMEM ? rc : 0;
 }
 
 /* ---- ONNX */
