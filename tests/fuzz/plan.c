@@ -65,8 +65,9 @@ static void compare(const sactag_plan *a, const sactag_plan *b, sactag_diag *d)
 
     must(sactag_diff(&c, a, b, d) == 0);
     struct sactag_change_summary sum = sactag_changes_summary(c);
-    must(sum.same + sum.reason + sum.changed + sum.removed == sactag_plan_count(a));
-    must(sum.same + sum.reason + sum.changed + sum.added == sactag_plan_count(b));
+    /* Where one of them is what show printed, rows of which tags do not tell are not compared. */
+    must(sum.same + sum.reason + sum.changed + sum.removed <= sactag_plan_count(a));
+    must(sum.same + sum.reason + sum.changed + sum.added <= sactag_plan_count(b));
     if (a == b)
         must(sum.same == sactag_plan_count(a));
     sactag_changes_free(c);
