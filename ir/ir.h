@@ -292,6 +292,13 @@ static inline const struct ir_op *ir_node_op(const struct ir_model *m, const str
     return &m->ops[n->op];
 }
 
+/* The type of an aten operator without its overload: "aten.add_" of "aten.add_.Tensor". */
+static inline struct str ir_without_overload(struct str type)
+{
+    ptrdiff_t dot = str_rchr(type, '.');
+    return dot > 0 ? str_sub(type, 0, (size_t)dot) : type;
+}
+
 /* Position of a node in its own graph's node list: `index` in FORMATS.md. */
 static inline uint32_t ir_node_index(const struct ir_model *m, uint32_t node)
 {

@@ -91,24 +91,15 @@ static int compare_place(struct placer *x, uint32_t i, const struct sactag_row *
     return 0;
 }
 
-static struct str dims_text(char room[64], struct sactag_shape s)
-{
-    char k[32], n[32];
-
-    snprintf(k, sizeof k, "%" PRId64, s.k);
-    snprintf(n, sizeof n, "%" PRId64, s.n);
-    snprintf(room, 64, "%sx%s", s.k < 0 ? "?" : k, s.n < 0 ? "?" : n);
-    return str_of(room);
-}
-
 static int compare_what(struct placer *x, uint32_t i, const struct sactag_row *a, const struct sactag_row *b)
 {
-    char found[64], model[64];
+    char found[MM_SHAPE_TEXT], model[MM_SHAPE_TEXT];
 
     if (!str_eq(str_from(a->fqn), str_from(b->fqn)))
         return edited(x, i, "fqn", or_dash(a->fqn), or_dash(b->fqn));
     if (a->rhs.k != b->rhs.k || a->rhs.n != b->rhs.n)
-        return edited(x, i, "rhs", dims_text(found, a->rhs), dims_text(model, b->rhs));
+        return edited(x, i, "rhs", str_of(mm_shape_text(found, (struct mm_shape){a->rhs.k, a->rhs.n})),
+                      str_of(mm_shape_text(model, (struct mm_shape){b->rhs.k, b->rhs.n})));
     return compare_place(x, i, a, b);
 }
 

@@ -65,24 +65,13 @@ static int say(struct sactag_text *out, const char *text)
 
 /* ---- forced shapes ---- */
 
-static void shape_text(char out[48], struct mm_shape s)
-{
-    char k[24] = "?", n[24] = "?";
-
-    if (s.k >= 0)
-        snprintf(k, sizeof k, "%" PRId64, s.k);
-    if (s.n >= 0)
-        snprintf(n, sizeof n, "%" PRId64, s.n);
-    snprintf(out, 48, "%sx%s", k, n);
-}
-
 /* "wq's shape 32x32 is now forced" of the row that has the reason. */
 static int say_forced(struct causes *c, struct sactag_text *out, const struct sactag_row *r, const char *verb)
 {
     struct reason x = reason_of(r);
-    char shape[48];
+    char shape[MM_SHAPE_TEXT];
 
-    shape_text(shape, x.rhs);
+    mm_shape_text(shape, x.rhs);
     if (x.fqn.n && is_own(r, x.fqn))
         return say(out, arena_printf(c->arena, "its shape %s %s forced", shape, verb));
     if (x.fqn.n)
@@ -93,9 +82,9 @@ static int say_forced(struct causes *c, struct sactag_text *out, const struct sa
 /* The same of a row whose shape changed. */
 static int say_shape(struct causes *c, struct sactag_text *out, const struct reason *x, bool now)
 {
-    char shape[48];
+    char shape[MM_SHAPE_TEXT];
 
-    shape_text(shape, x->rhs);
+    mm_shape_text(shape, x->rhs);
     if (now)
         return say(out, arena_printf(c->arena, "its shape is now %s, which is forced", shape));
     return say(out, arena_printf(c->arena, "its shape is no longer %s, which was forced", shape));

@@ -61,21 +61,11 @@ json_t *name_to_json(struct str s)
     return j;
 }
 
-static void put_dim(char *out, size_t cap, int64_t d)
-{
-    if (d < 0)
-        snprintf(out, cap, "?");
-    else
-        snprintf(out, cap, "%" PRId64, d);
-}
-
 json_t *shape_to_json(struct mm_shape s)
 {
-    char k[24], n[24];
+    char text[MM_SHAPE_TEXT];
 
-    put_dim(k, sizeof k, s.k);
-    put_dim(n, sizeof n, s.n);
-    return json_sprintf("%sx%s", k, n);
+    return json_string(mm_shape_text(text, s));
 }
 
 static json_t *names(const struct str *list, uint32_t n)

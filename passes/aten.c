@@ -182,8 +182,7 @@ static enum through passes_through(struct str type)
         {"aten.unsqueeze", SAME},
         {"aten.type_as", SAME},
     };
-    ptrdiff_t dot = str_rchr(type, '.');
-    struct str name = dot > 0 ? str_sub(type, 0, (size_t)dot) : type;
+    struct str name = ir_without_overload(type);
     for (size_t i = 0; i < sizeof table / sizeof *table; i++)
         if (str_is(name, table[i].name))
             return table[i].how;
@@ -520,8 +519,7 @@ static enum lowering lowering_of(const struct ir_op *op)
         {"aten._native_multi_head_attention", HIDES},
         {"aten._transformer_encoder_layer_fwd", HIDES},
     };
-    ptrdiff_t dot = str_rchr(op->type, '.');
-    struct str name = dot > 0 ? str_sub(op->type, 0, (size_t)dot) : op->type;
+    struct str name = ir_without_overload(op->type);
     if (!str_is(op->domain, "torch"))
         return NOTHING;
     for (size_t i = 0; i < sizeof table / sizeof *table; i++)

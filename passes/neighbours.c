@@ -61,8 +61,8 @@ struct finder {
     uint8_t *is_mm;             /* per node: has a row */
     const struct save_op **row; /* per op id: its row under the list in force, or NULL */
     uint8_t *part_of;           /* per op id */
-    uint32_t *region_of;        /* per step: index into plan->regions, or IR_NONE */
-    uint32_t *made_in;          /* per slot: region of the step that makes it */
+    uint32_t *region_of;        /* the state's; what is the same every time is moved in it */
+    uint32_t *maker;            /* per slot: the step that makes it */
     uint8_t *label;             /* per slot */
     uint8_t *needed;            /* per slot: a product with V comes of it */
     uint8_t *with_v;            /* per step: it is that product */
@@ -76,8 +76,7 @@ struct finder {
 /* The type of an aten operator without its overload. */
 static struct str packet(const struct ir_op *op)
 {
-    ptrdiff_t dot = str_is(op->domain, "torch") ? str_rchr(op->type, '.') : -1;
-    return dot > 0 ? str_sub(op->type, 0, (size_t)dot) : op->type;
+    return str_is(op->domain, "torch") ? ir_without_overload(op->type) : op->type;
 }
 
 static bool named(const struct ir_op *op, const char *domain, const char *type)
@@ -246,28 +245,6 @@ static int place_fixed(struct finder *f)
     return 0;
 }
 
-static int find_regions(struct finder *f)
-{
-    struct state *s = f->s;
-    const struct plan *p = s->plan;
-    uint32_t *first = arena_alloc(&s->arena, (size_t)p->n_blocks + 1, sizeof *first);
-    if (!first)
-        return IR_EMEM;
-    for (uint32_t i = 0; i < p->n_blocks; i++)
-        first[i + 1] = first[i] + p->blocks[i].calls;
-    for (uint32_t i = 0; i < s->walk.n_steps; i++)
-        f->region_of[i] = s->block_of[i] == IR_NONE ? IR_NONE : first[s->block_of[i]] + s->call_of[i];
-    int rc = place_fixed(f);
-    memset(f->made_in, 0xff, (size_t)s->walk.n_slots * sizeof *f->made_in);
-    for (uint32_t i = 0; !rc && i < s->walk.n_steps; i++)
-        for (uint32_t j = 0; j < s->m->nodes[s->walk.steps[i].node].n_out; j++) {
-            struct use u = walk_output(&s->walk, s->walk.steps[i], j);
-            if (u.value != IR_NONE)
-                f->made_in[walk_slot(&s->walk, u)] = f->region_of[i];
-        }
-    return rc;
-}
-
 /* ---- attention ---- */
 
 /* An operand of a step that the step's own region makes; value IR_NONE otherwise. */
@@ -276,7 +253,7 @@ static struct use own_operand(struct finder *f, uint32_t step, uint32_t i)
     const struct walk *w = &f->s->walk;
     struct use u = walk_resolve(w, walk_input(w, w->steps[step], i));
     bool own = u.value != IR_NONE && f->s->m->values[u.value].kind == IR_VALUE_NODE &&
-               f->made_in[walk_slot(w, u)] == f->region_of[step];
+               region_of_maker(f->s, f->maker, u) == f->region_of[step];
     return own ? u : (struct use){u.frame, IR_NONE};
 }
 
@@ -427,9 +404,10 @@ static int find_all(struct finder *f)
     uint8_t *backward;
     int rc = find_backward(s, &backward);
     if (!rc)
-        rc = find_regions(f);
+        rc = place_fixed(f);
     if (rc)
         return rc;
+    walk_makers(&s->walk, f->maker);
     look_up_ops(f);
     label_steps(f);
     follow_back(f);
@@ -448,14 +426,13 @@ int pass_neighbours(struct state *s)
                        .is_mm = arena_alloc(&s->arena, (size_t)s->m->n_nodes + 1, 1),
                        .row = arena_alloc(&s->arena, (size_t)s->m->n_ops + 1, sizeof *f.row),
                        .part_of = arena_alloc(&s->arena, (size_t)s->m->n_ops + 1, 1),
-                       .region_of = arena_alloc(&s->arena, steps, sizeof *f.region_of),
-                       .made_in = arena_alloc(&s->arena, slots, sizeof *f.made_in),
+                       .region_of = s->region_of,
+                       .maker = arena_alloc(&s->arena, slots, sizeof *f.maker),
                        .label = arena_alloc(&s->arena, slots, 1),
                        .needed = arena_alloc(&s->arena, slots, 1),
                        .with_v = arena_alloc(&s->arena, steps, 1),
                        .scores = arena_alloc(&s->arena, steps, 1)};
-    if (!f.is_mm || !f.row || !f.part_of || !f.region_of || !f.made_in || !f.label || !f.needed ||
-        !f.with_v || !f.scores)
+    if (!f.is_mm || !f.row || !f.part_of || !f.maker || !f.label || !f.needed || !f.with_v || !f.scores)
         return IR_EMEM;
     for (uint32_t i = 0; i < s->plan->n_rows; i++)
         f.is_mm[s->plan->rows[i].node] = 1;

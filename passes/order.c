@@ -112,22 +112,6 @@ static int emit_with_needs(struct demand *k, uint32_t step)
     return rc;
 }
 
-/* Slot → step that defines it. NULL when memory is exhausted. */
-static uint32_t *defining_steps(const struct walk *w)
-{
-    uint32_t *def_of = malloc((size_t)(w->n_slots ? w->n_slots : 1) * sizeof *def_of);
-    if (!def_of)
-        return NULL;
-    memset(def_of, 0xff, (size_t)w->n_slots * sizeof *def_of);
-    for (uint32_t i = 0; i < w->n_steps; i++)
-        for (uint32_t j = 0; j < w->m->nodes[w->steps[i].node].n_out; j++) {
-            struct use u = walk_output(w, w->steps[i], j);
-            if (u.value != IR_NONE)
-                def_of[walk_slot(w, u)] = i;
-        }
-    return def_of;
-}
-
 static int demand_order(struct state *s, const struct keyed_mm *keyed, uint32_t n_keyed, uint32_t *def_of)
 {
     const struct walk *w = &s->walk;
@@ -240,10 +224,11 @@ static bool in_order(const struct keyed_mm *keyed, uint32_t n)
 /* Orders the mms by their weights' numbers, if they are not so already. */
 static int recover(struct state *s, struct keyed_mm *keyed, uint32_t n, bool *changed)
 {
-    uint32_t *def_of = defining_steps(&s->walk);
+    uint32_t *def_of = malloc(((size_t)s->walk.n_slots + 1) * sizeof *def_of);
     int rc = def_of ? 0 : IR_EMEM;
     *changed = false;
     if (!rc) {
+        walk_makers(&s->walk, def_of);
         number_uses(keyed, n);
         rc = place_all(s, keyed, n, def_of);
     }

@@ -130,6 +130,7 @@ struct state {
     uint32_t *module_block; /* per module: innermost block around it, or IR_NONE */
     uint32_t *block_of;     /* per step: index into plan->blocks, or IR_NONE */
     uint32_t *call_of;      /* per step: run number of the block */
+    uint32_t *region_of;    /* per step, by pass_regions: index into plan->regions, or IR_NONE */
     uint8_t *leaves;        /* per slot: crosses the border of the region that makes it; only with `all` */
 
     const char **path_of; /* per graph: its path, once a row lies in it */
@@ -154,6 +155,8 @@ int pass_misses(struct state *s);     /* warnings of what came to nothing */
 int pass_summary(struct state *s);    /* Linears and counts */
 int pass_specialize(struct state *s); /* copies of functions, one for each way they decide */
 int pass_regions(struct state *s);    /* checkpoint regions and what crosses them */
+/* The region of the step that makes a resolved value, or IR_NONE; `maker` is of walk_makers(). */
+uint32_t region_of_maker(const struct state *s, const uint32_t *maker, struct use u);
 int pass_neighbours(struct state *s); /* the policies of nodes that are no mms */
 
 /* Names lie as far apart in memory as their nodes do in the file: who looks at one after the other fetches

@@ -17,6 +17,10 @@ struct mm_shape {
     int64_t k, n; /* IR_DIM_UNKNOWN */
 };
 
+#define MM_SHAPE_TEXT 48 /* room for the text of any shape */
+/* "KxN", with ? for what is not known. Returns `out`. */
+const char *mm_shape_text(char out[MM_SHAPE_TEXT], struct mm_shape s);
+
 /* Options, resolved: no defaults are left to choose. */
 struct policy_options {
     struct str *fqns;

@@ -42,41 +42,41 @@ static void mark_leaves(struct state *s, struct use u)
         s->leaves[walk_slot(&s->walk, u)] = 1;
 }
 
-static int collect(struct state *s, struct crossings *c, const uint32_t *region_of)
+uint32_t region_of_maker(const struct state *s, const uint32_t *maker, struct use u)
+{
+    uint32_t step = maker[walk_slot(&s->walk, u)];
+    return step == IR_NONE ? IR_NONE : s->region_of[step];
+}
+
+static int collect(struct state *s, struct crossings *c)
 {
     const struct walk *w = &s->walk;
-    uint32_t *of_slot = malloc((size_t)(w->n_slots ? w->n_slots : 1) * sizeof *of_slot);
-    if (!of_slot)
+    uint32_t *maker = malloc((size_t)(w->n_slots ? w->n_slots : 1) * sizeof *maker);
+    if (!maker)
         return IR_EMEM;
-    memset(of_slot, 0xff, (size_t)w->n_slots * sizeof *of_slot);
-    for (uint32_t i = 0; i < w->n_steps; i++)
-        for (uint32_t j = 0; j < s->m->nodes[w->steps[i].node].n_out; j++) {
-            struct use u = walk_output(w, w->steps[i], j);
-            if (u.value != IR_NONE)
-                of_slot[walk_slot(w, u)] = region_of[i];
-        }
+    walk_makers(w, maker);
     int rc = 0;
     for (uint32_t i = 0; !rc && i < w->n_steps; i++)
         for (uint32_t j = 0; !rc && j < s->m->nodes[w->steps[i].node].n_in; j++) {
             struct use u = walk_resolve(w, walk_input(w, w->steps[i], j));
             if (u.value == IR_NONE || s->is_param[u.value])
                 continue;
-            uint32_t from = of_slot[walk_slot(w, u)];
-            if (from == region_of[i] || facts_fixed(&s->facts, u))
+            uint32_t from = region_of_maker(s, maker, u);
+            if (from == s->region_of[i] || facts_fixed(&s->facts, u))
                 continue;
             mark_leaves(s, u);
             rc = add(c, from, u.value, true);
             if (!rc)
-                rc = add(c, region_of[i], u.value, false);
+                rc = add(c, s->region_of[i], u.value, false);
         }
     for (uint32_t i = 0; !rc && i < s->m->graphs[s->root].n_outputs; i++) {
         struct use u = walk_resolve(w, (struct use){FRAME_MAIN, s->m->graphs[s->root].outputs[i]});
         if (u.value == IR_NONE)
             continue;
         mark_leaves(s, u);
-        rc = add(c, of_slot[walk_slot(w, u)], u.value, true);
+        rc = add(c, region_of_maker(s, maker, u), u.value, true);
     }
-    free(of_slot);
+    free(maker);
     return rc;
 }
 
@@ -106,9 +106,9 @@ int pass_regions(struct state *s)
     struct plan *p = s->plan;
     uint32_t n = s->walk.n_steps;
     uint32_t *first = arena_alloc(&s->arena, (size_t)p->n_blocks + 1, sizeof *first);
-    uint32_t *region_of = arena_alloc(&s->arena, n ? n : 1, sizeof *region_of);
+    s->region_of = arena_alloc(&s->arena, n ? n : 1, sizeof *s->region_of);
     s->leaves = s->all ? arena_alloc(&s->arena, (size_t)s->walk.n_slots + 1, 1) : NULL;
-    if (!first || !region_of || (s->all && !s->leaves))
+    if (!first || !s->region_of || (s->all && !s->leaves))
         return IR_EMEM;
     for (uint32_t i = 0; i < p->n_blocks; i++)
         first[i + 1] = first[i] + p->blocks[i].calls;
@@ -120,9 +120,9 @@ int pass_regions(struct state *s)
         for (uint32_t j = first[i]; j < first[i + 1]; j++)
             p->regions[j] = (struct plan_region){.block = i, .call = j - first[i]};
     for (uint32_t i = 0; i < n; i++)
-        region_of[i] = s->block_of[i] == IR_NONE ? IR_NONE : first[s->block_of[i]] + s->call_of[i];
+        s->region_of[i] = s->block_of[i] == IR_NONE ? IR_NONE : first[s->block_of[i]] + s->call_of[i];
     struct crossings c = {0};
-    int rc = collect(s, &c, region_of);
+    int rc = collect(s, &c);
     if (!rc)
         rc = publish(p, &c);
     free(c.a);

@@ -22,10 +22,17 @@ static char *dim_text(char out[24], int64_t d)
     return out;
 }
 
+const char *mm_shape_text(char out[MM_SHAPE_TEXT], struct mm_shape s)
+{
+    char k[24], n[24];
+    snprintf(out, MM_SHAPE_TEXT, "%sx%s", dim_text(k, s.k), dim_text(n, s.n));
+    return out;
+}
+
 int row_reason(struct plan *p, struct plan_row *r, const struct mm *mm, const char *what, uint32_t count,
                const struct plan_forced *f)
 {
-    char a[24], b[24];
+    char rhs[MM_SHAPE_TEXT];
     const char *assumption = mm->assumption ? mm->assumption : f ? f->assumption : NULL;
     const char *semi = assumption ? ";" : "";
     char *text;
@@ -39,7 +46,7 @@ int row_reason(struct plan *p, struct plan_row *r, const struct mm *mm, const ch
     }
     assumption = assumption ? assumption : "";
     if (f)
-        text = arena_printf(&p->arena, "forced:%sx%s:%.*s%s%s", dim_text(a, f->rhs.k), dim_text(b, f->rhs.n),
+        text = arena_printf(&p->arena, "forced:%s:%.*s%s%s", mm_shape_text(rhs, f->rhs),
                             f->fqn.n ? (int)f->fqn.n : 1, f->fqn.n ? f->fqn.s : "-", semi, assumption);
     else if (count)
         text = arena_printf(&p->arena, "%s:%u%s%s", what, count, semi, assumption);

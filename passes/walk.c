@@ -316,3 +316,14 @@ struct step walk_def(const struct walk *w, struct use r)
         return (struct step){IR_NONE, r.frame};
     return (struct step){w->m->values[r.value].def, r.frame};
 }
+
+void walk_makers(const struct walk *w, uint32_t *of_slot)
+{
+    memset(of_slot, 0xff, (size_t)w->n_slots * sizeof *of_slot);
+    for (uint32_t i = 0; i < w->n_steps; i++)
+        for (uint32_t j = 0; j < w->m->nodes[w->steps[i].node].n_out; j++) {
+            struct use u = walk_output(w, w->steps[i], j);
+            if (u.value != IR_NONE)
+                of_slot[walk_slot(w, u)] = i;
+        }
+}

@@ -110,4 +110,7 @@ int64_t walk_attr_int(const struct walk *w, struct step s, const char *name, int
 /* Node that defines a resolved use, as a step; node == IR_NONE when it is no node's output. */
 struct step walk_def(const struct walk *w, struct use resolved);
 
+/* Per slot (n_slots of them): the step whose node makes the value, or IR_NONE. */
+void walk_makers(const struct walk *w, uint32_t *of_slot);
+
 #endif

@@ -14,13 +14,6 @@ static bool differentiable(uint8_t dtype)
            dtype == ONNX_COMPLEX128 || dtype == ONNX_BFLOAT16;
 }
 
-/* "aten.add_.Tensor" → "aten.add_". */
-static struct str without_overload(struct str type)
-{
-    ptrdiff_t dot = str_rchr(type, '.');
-    return dot > 0 ? str_sub(type, 0, (size_t)dot) : type;
-}
-
 static bool is_one_of(struct str name, const char *const *list, size_t n)
 {
     for (size_t i = 0; i < n; i++)
@@ -56,7 +49,7 @@ static bool is_view(struct str name)
 
 static void node_grad(struct ir_model *m, const struct ir_node *n, bool no_grad)
 {
-    struct str name = without_overload(ir_node_op(m, n)->type);
+    struct str name = ir_without_overload(ir_node_op(m, n)->type);
     uint32_t body = n->body;
     bool grad = false;
     if (body != IR_NONE)

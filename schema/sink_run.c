@@ -5,6 +5,7 @@
  * pages that do not line up splits each in two: copy_file_range() then takes 1.4 times what it takes for
  * `cp`. A piece that is read and written while it lies in the processor's cache takes the same wherever it
  * goes, and so do none of the pages of the source that stay mapped. */
+#include "schema/file.h"
 #include "schema/sink.h"
 
 #include <errno.h>
@@ -80,13 +81,9 @@ static int read_piece(struct sink_fd *s, uint64_t src, size_t n)
 
 static int write_piece(struct sink_fd *s, size_t n)
 {
-    for (size_t done = 0; done < n;) {
-        ssize_t k = write(s->fd, s->piece + done, n - done);
-        if (k < 0 && errno != EINTR)
-            return sink_fd_fail(s, errno);
-        if (k > 0)
-            done += (size_t)k;
-    }
+    int err = file_write_all(s->fd, s->piece, n);
+    if (err)
+        return sink_fd_fail(s, err);
     sink_fd_advanced(s, n);
     return 0;
 }
