@@ -1,6 +1,7 @@
 # sactag: build, test, install. `make help` lists the targets.
 #
 #   VARIANT=release|debug|asan|tsan|coverage  CC=gcc|clang   BUILD=directory   WERROR= (warnings are no errors)   V=1 (show commands)
+#   LINK=shared  the program uses the shared libraries of the system, as those who package it want; otherwise it carries them
 
 VARIANT ?= release
 BUILD   ?= $(if $(filter release,$(VARIANT)),build,build/$(VARIANT))
@@ -18,6 +19,10 @@ ifeq ($(origin CC),default)
 CC = gcc
 endif
 LIBS      = -lprotobuf-c -ljansson -lminizip -lz
+
+# A program that carries its libraries starts in half the time. Other variants stay as they are: sanitizers, preloaded shims
+# and valgrind need a shared libc.
+LINK     ?= $(if $(filter release,$(VARIANT)),static,shared)
 
 # What a bare Debian 12 lacks: to build, to run the tests, and for make lint.
 DEPS       = gcc libc6-dev protobuf-c-compiler libprotobuf-c-dev libjansson-dev libxxhash-dev libminizip-dev zlib1g-dev libjsmn-dev
@@ -89,6 +94,12 @@ $(BUILD)/.flags: FORCE
 	@echo '$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) $(WARN) $(LDFLAGS)' | cmp -s - $@ \
 	  || echo '$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) $(WARN) $(LDFLAGS)' > $@
 
+# How to link the program: not every system has static libraries.
+$(BUILD)/.link: $(BUILD)/.flags FORCE
+	@{ [ $(LINK) = static ] && echo 'int main(void) { return 0; }' \
+	  | $(CC) $(CFLAGS_ALL) $(LDFLAGS) -static-pie -o $@.probe -x c - $(LIBS) 2>/dev/null && echo -static-pie; } >$@.new || :
+	@rm -f $@.probe; cmp -s $@.new $@ && rm $@.new || mv $@.new $@
+
 $(PB).c $(PB).h &: schema/onnx.proto | $(BUILD)/.have
 	$(call show,PROTOC)$(PROTOC_C) --c_out=$(BUILD) $<
 
@@ -116,8 +127,8 @@ $(BUILD)/libsactag.so: $(LIB_OBJ) lib/sactag.map
 	$(call show,LINK)$(CC) $(CFLAGS_ALL) $(LDFLAGS) -shared -Wl,-soname,$(SONAME) -Wl,--version-script,lib/sactag.map -o $@ $(LIB_OBJ) $(LIBS)
 	@ln -sf $(@F) $(BUILD)/$(SONAME)
 
-$(PROGRAM): $(CLI_OBJ) $(BUILD)/libsactag.a
-	$(call show,LINK)$(CC) $(CFLAGS_ALL) $(LDFLAGS) -o $@ $^ $(LIBS)
+$(PROGRAM): $(CLI_OBJ) $(BUILD)/libsactag.a $(BUILD)/.link
+	$(call show,LINK)$(CC) $(CFLAGS_ALL) $(LDFLAGS) `cat $(BUILD)/.link` -o $@ $(CLI_OBJ) $(BUILD)/libsactag.a $(LIBS)
 
 $(UNIT_BIN): $(BUILD)/tests/unit/%: $(BUILD)/tests/unit/%.o $(UNIT_OBJ) $(BUILD)/internal.a
 	$(call show,LINK)$(CC) $(CFLAGS_ALL) $(LDFLAGS) -o $@ $^ $(LIBS) -lcriterion
@@ -227,8 +238,9 @@ coverage: ## which lines the tests run, per floor; schema/ and passes/ must reac
 	$(SUBMAKE) all tests VARIANT=coverage BUILD=$(BUILD)/coverage
 	@tests/coverage.sh $(BUILD)/coverage
 
-valgrind: all ## the command line under valgrind on a few models
-	@tests/valgrind.sh $(PROGRAM)
+valgrind: ## the command line under valgrind on a few models
+	$(SUBMAKE) all VARIANT=debug BUILD=$(BUILD)/debug
+	@tests/valgrind.sh $(BUILD)/debug/sactag
 
 # ---- fuzzing
 
