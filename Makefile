@@ -172,7 +172,7 @@ deps-check: ## install these and the packages that the tests need
 
 # ---- testing
 
-check: ## install what is missing, build with gcc and clang, plain and sanitised, and run all tests
+check: ## install what is missing, build with gcc and clang, plain and sanitised, and run all tests; with T=60 fuzz each reader too
 	@$(MAKE) --no-print-directory deps-check
 	$(SUBMAKE) all tests $(BENCH)/gen
 	$(SUBMAKE) all tests VARIANT=asan BUILD=$(BUILD)/asan
@@ -180,7 +180,8 @@ check: ## install what is missing, build with gcc and clang, plain and sanitised
 	$(SUBMAKE) all tests CC=clang BUILD=$(BUILD)/clang
 	$(SUBMAKE) all tests fuzz-replay CC=clang VARIANT=asan BUILD=$(BUILD)/clang-asan
 	$(SUBMAKE) $(BUILD)/tsan/threads VARIANT=tsan BUILD=$(BUILD)/tsan
-	@tests/run $(BUILD)
+	$(if $(T),$(SUBMAKE) fuzz-programs CC=clang VARIANT=fuzz BUILD=$(BUILD)/fuzz)
+	@tests/run $(BUILD) $(T)
 
 tests: $(UNIT_BIN) $(BUILD)/parity $(FAULTS) ## build the test programs
 
