@@ -1,7 +1,7 @@
 #include "passes/auto_block.h"
 
 #include "ir/diag.h"
-#include "ir/names.h"
+#include "ir/ir.h"
 #include "passes/fqn.h"
 
 #include <stdlib.h>
@@ -24,12 +24,23 @@ struct container {
     bool above;       /* a candidate lies inside one of its members; or, outermost: one lies around it */
 };
 
+#define LEVELS 8 /* numbers in one name whose members are remembered; further ones are looked up */
+
 struct finder {
     struct container *c;
     size_t cap_c;
     struct member *m;
     size_t cap_m;
     struct names containers, members;
+    struct {
+        struct str fqn;
+        uint32_t id;
+    } last[LEVELS]; /* the members that the name before lay in, outermost first: most names lie in the same */
+};
+
+/* A component that ends in a number: where it and its number start, and where it ends. */
+struct numbered {
+    size_t start, at, end;
 };
 
 /* Where a component's trailing number starts: 0 for a plain number, its length for none. */
@@ -55,27 +66,54 @@ static int container_of(struct finder *f, struct str stem, bool plain, uint32_t 
     return 0;
 }
 
-/* The part of a Linear's FQN up to `end` is a member of a container whose number starts at `at`. */
-static int note_member(struct finder *f, struct str fqn, size_t at, size_t end, bool plain)
+/* `near`: a container that it may be, or IR_NONE. */
+static int add_member(struct finder *f, struct str fqn, const struct numbered *n, uint32_t near,
+                      uint32_t *out)
 {
-    uint32_t c, before = f->members.n;
-    int rc = container_of(f, str_sub(fqn, 0, at), plain, &c);
+    uint32_t c = near, before = f->members.n;
+    struct str stem = str_sub(fqn, 0, n->at);
+    int rc =
+        near != IR_NONE && str_eq(f->c[near].stem, stem) ? 0 : container_of(f, stem, n->at == n->start, &c);
     if (rc)
         return rc;
-    uint32_t id = names_intern(&f->members, str_sub(fqn, 0, end));
+    uint32_t id = names_intern(&f->members, str_sub(fqn, 0, n->end));
     if (id == NAME_NONE)
         return IR_EMEM;
-    if (f->members.n > before) {
-        if (grow(&f->m, &f->cap_m, (size_t)id + 1, sizeof *f->m) != 0)
-            return IR_EMEM;
-        f->m[id] = (struct member){.container = c};
-        f->c[c].members++;
-    }
-    struct member *m = &f->m[id];
-    if (end == fqn.n) { /* the Linear is the member */
-        f->c[c].own |= m->multiplies;
-        m->multiplies = true;
+    *out = id;
+    if (f->members.n == before)
         return 0;
+    if (grow(&f->m, &f->cap_m, (size_t)id + 1, sizeof *f->m) != 0)
+        return IR_EMEM;
+    f->m[id] = (struct member){.container = c};
+    f->c[c].members++;
+    return 0;
+}
+
+/* The member that fqn lies in by its number n, which is the level-th in it. */
+static int member_of(struct finder *f, struct str fqn, const struct numbered *n, size_t level, uint32_t *out)
+{
+    struct str member = str_sub(fqn, 0, n->end);
+    if (level < LEVELS && str_eq(f->last[level].fqn, member)) {
+        *out = f->last[level].id;
+        return 0;
+    }
+    bool first = level >= LEVELS || f->last[level].fqn.n == 0;
+    int rc = add_member(f, fqn, n, first ? IR_NONE : f->m[f->last[level].id].container, out);
+    if (!rc && level < LEVELS) {
+        f->last[level].fqn = member;
+        f->last[level].id = *out;
+    }
+    return rc;
+}
+
+/* A Linear is, or lies in, a member of a container. */
+static void note_member(struct finder *f, struct member *m, struct str fqn, size_t end)
+{
+    struct container *c = &f->c[m->container];
+    if (end == fqn.n) { /* the Linear is the member */
+        c->own |= m->multiplies;
+        m->multiplies = true;
+        return;
     }
     struct str rest = str_sub(fqn, end + 1, fqn.n - end - 1);
     ptrdiff_t dot = str_chr(rest, '.');
@@ -84,36 +122,40 @@ static int note_member(struct finder *f, struct str fqn, size_t at, size_t end, 
     if (!m->grouped)
         m->group = group;
     m->grouped = m->holds = true;
-    f->c[c].holds = true;
-    f->c[c].composite |= m->composite;
-    return 0;
+    c->holds = true;
+    c->composite |= m->composite;
 }
 
-/* Next numbered component of fqn from *from on: where its number starts and where it ends. False at the end.
- */
-static bool next_number(struct str fqn, size_t *from, size_t *at, size_t *end)
+/* The next numbered component of fqn from *from on. False at the end. */
+static bool next_number(struct str fqn, size_t *from, struct numbered *n)
 {
     while (*from < fqn.n) {
         struct str rest = str_sub(fqn, *from, fqn.n - *from);
         ptrdiff_t dot = str_chr(rest, '.');
-        *end = dot < 0 ? fqn.n : *from + (size_t)dot;
-        *at = *from + number_at(str_sub(fqn, *from, *end - *from));
-        *from = *end + 1;
-        if (*at < *end)
+        n->start = *from;
+        n->end = dot < 0 ? fqn.n : *from + (size_t)dot;
+        n->at = *from + number_at(str_sub(fqn, *from, n->end - *from));
+        *from = n->end + 1;
+        if (n->at < n->end)
             return true;
     }
     return false;
 }
 
-/* The Linear that an adapter wraps: what LoRA puts inside ("q.base_layer", "q.lora_A.default") makes no
- * composite module of it. */
+/* What LoRA puts inside the Linear that it adapts: "q.base_layer", "q.lora_A.default". */
+static bool of_adapter(struct str component)
+{
+    return str_is(component, "base_layer") || str_is(component, "lora_A") || str_is(component, "lora_B") ||
+           str_is(component, "lora_a") || str_is(component, "lora_b");
+}
+
+/* The Linear that an adapter wraps: what is inside makes no composite module of it. */
 static struct str adapted(struct str fqn)
 {
-    static const char *const inside[] = {".base_layer", ".lora_A", ".lora_B", ".lora_a", ".lora_b"};
-    for (size_t i = 0; i < sizeof inside / sizeof *inside; i++) {
-        ptrdiff_t at = str_find(fqn, str_of(inside[i]));
-        size_t end = (size_t)at + strlen(inside[i]);
-        if (at > 0 && (end == fqn.n || fqn.s[end] == '.'))
+    for (ptrdiff_t dot, at = str_chr(fqn, '.'); at > 0; at = dot < 0 ? -1 : at + 1 + dot) {
+        struct str rest = str_sub(fqn, (size_t)at + 1, fqn.n - (size_t)at - 1);
+        dot = str_chr(rest, '.');
+        if (of_adapter(str_sub(rest, 0, dot < 0 ? rest.n : (size_t)dot)))
             return str_sub(fqn, 0, (size_t)at);
     }
     return fqn;
@@ -121,14 +163,15 @@ static struct str adapted(struct str fqn)
 
 static int note_linear(struct finder *f, struct str fqn)
 {
-    size_t from = 0, at, end, start = 0;
+    struct numbered n;
+    size_t from = 0;
     fqn = adapted(fqn);
-    while (next_number(fqn, &from, &at, &end)) {
-        ptrdiff_t dot = str_rchr(str_sub(fqn, 0, at), '.');
-        start = dot < 0 ? 0 : (size_t)dot + 1;
-        int rc = note_member(f, fqn, at, end, at == start);
+    for (size_t level = 0; next_number(fqn, &from, &n); level++) {
+        uint32_t member;
+        int rc = member_of(f, fqn, &n, level, &member);
         if (rc)
             return rc;
+        note_member(f, &f->m[member], fqn, n.end);
     }
     return 0;
 }
@@ -164,10 +207,11 @@ static bool part_of_name(const struct container *c)
 static void drop_parts(struct finder *f)
 {
     for (uint32_t i = 0; i < f->containers.n; i++) {
-        size_t from = 0, at, end;
-        while (part_of_name(&f->c[i]) && next_number(f->c[i].stem, &from, &at, &end)) {
-            uint32_t around = names_find(&f->containers, str_sub(f->c[i].stem, 0, at));
-            if (end < f->c[i].stem.n && around != NAME_NONE && composite(&f->c[around]) &&
+        struct numbered n;
+        size_t from = 0;
+        while (part_of_name(&f->c[i]) && next_number(f->c[i].stem, &from, &n)) {
+            uint32_t around = names_find(&f->containers, str_sub(f->c[i].stem, 0, n.at));
+            if (n.end < f->c[i].stem.n && around != NAME_NONE && composite(&f->c[around]) &&
                 !part_of_name(&f->c[around]))
                 f->c[i].composite = false;
         }
@@ -178,12 +222,13 @@ static void drop_parts(struct finder *f)
 static void mark_nested(struct finder *f, bool (*candidate)(const struct container *), bool inwards)
 {
     for (uint32_t i = 0; i < f->containers.n; i++) {
-        size_t from = 0, at, end;
+        struct numbered n;
+        size_t from = 0;
         if (!candidate(&f->c[i]))
             continue;
-        while (next_number(f->c[i].stem, &from, &at, &end)) {
-            uint32_t around = names_find(&f->containers, str_sub(f->c[i].stem, 0, at));
-            if (end == f->c[i].stem.n || around == NAME_NONE || !candidate(&f->c[around]))
+        while (next_number(f->c[i].stem, &from, &n)) {
+            uint32_t around = names_find(&f->containers, str_sub(f->c[i].stem, 0, n.at));
+            if (n.end == f->c[i].stem.n || around == NAME_NONE || !candidate(&f->c[around]))
                 continue;
             f->c[inwards ? i : around].above = true;
         }
@@ -234,10 +279,11 @@ void auto_free(struct auto_blocks *b)
 struct str auto_member(const struct auto_blocks *b, struct str fqn)
 {
     struct str best = str_sub(fqn, 0, 0);
-    size_t from = 0, at, end;
-    while (next_number(fqn, &from, &at, &end))
-        if (names_find(&b->stems, str_sub(fqn, 0, at)) != NAME_NONE)
-            best = str_sub(fqn, 0, end);
+    struct numbered n;
+    size_t from = 0;
+    while (next_number(fqn, &from, &n))
+        if (names_find(&b->stems, str_sub(fqn, 0, n.at)) != NAME_NONE)
+            best = str_sub(fqn, 0, n.end);
     return best;
 }
 

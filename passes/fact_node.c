@@ -36,14 +36,17 @@ bool node_list(const struct node_facts *k, const char *attr, uint32_t input, int
                uint32_t *n)
 {
     struct ir_attr a;
+    struct use u = walk_input(k->f->w, k->s, input);
     *n = 0;
-    if (walk_attr(k->f->w, k->s, attr, &a) == 1 && a.kind == IR_ATTR_INTS && a.ints_known) {
+    if (u.value == IR_NONE) {
+        if (walk_attr(k->f->w, k->s, attr, &a) != 1 || a.kind != IR_ATTR_INTS || !a.ints_known)
+            return false;
         *n = a.n_ints;
         memcpy(out, a.ints, a.n_ints * sizeof *out);
         return true;
     }
     uint32_t count;
-    struct fact x = facts_get(k->f, walk_input(k->f->w, k->s, input));
+    struct fact x = facts_get(k->f, u);
     const int64_t *v = facts_ints(k->f, x, &count);
     if (!v || !ints_complete(v, count))
         return false;
@@ -55,7 +58,7 @@ bool node_list(const struct node_facts *k, const char *attr, uint32_t input, int
 bool node_has_list(const struct node_facts *k, const char *attr, uint32_t input)
 {
     struct ir_attr a;
-    return walk_attr(k->f->w, k->s, attr, &a) == 1 || walk_input(k->f->w, k->s, input).value != IR_NONE;
+    return walk_input(k->f->w, k->s, input).value != IR_NONE || walk_attr(k->f->w, k->s, attr, &a) == 1;
 }
 
 const struct ir_shape *node_shape(const struct node_facts *k, uint32_t i)
@@ -78,7 +81,10 @@ uint32_t facts_intern(const struct facts *f, uint32_t rank, const int64_t *dims)
 
 void node_set_shape(struct node_facts *k, uint32_t rank, const int64_t *dims)
 {
-    k->out->shape = facts_intern(k->f, rank, dims);
+    const struct ir_shape *stated = &k->f->w->m->shapes[k->stated];
+    bool same = k->stated != IR_SHAPE_UNKNOWN && stated->rank == rank &&
+                (rank == 0 || memcmp(stated->dims, dims, rank * sizeof *dims) == 0);
+    k->out->shape = same ? k->stated : facts_intern(k->f, rank, dims);
 }
 
 void node_set_rank(struct node_facts *k, uint32_t rank)
@@ -107,17 +113,20 @@ int64_t broadcast_dim(int64_t a, int64_t b)
 
 uint32_t broadcast_shapes(const struct facts *f, uint32_t x, uint32_t y)
 {
-    if (x == IR_SHAPE_UNKNOWN || y == IR_SHAPE_UNKNOWN)
-        return IR_SHAPE_UNKNOWN;
+    if (x == y || x == IR_SHAPE_UNKNOWN || y == IR_SHAPE_UNKNOWN)
+        return x == y ? x : IR_SHAPE_UNKNOWN;
     const struct ir_shape *a = &f->w->m->shapes[x], *b = &f->w->m->shapes[y];
     uint32_t rank = a->rank > b->rank ? a->rank : b->rank;
     int64_t dims[IR_RANK_MAX];
+    bool is_x = a->rank == rank, is_y = b->rank == rank;
     for (uint32_t i = 0; i < rank; i++) {
         int64_t p = i + a->rank >= rank ? a->dims[i + a->rank - rank] : 1;
         int64_t q = i + b->rank >= rank ? b->dims[i + b->rank - rank] : 1;
         dims[i] = broadcast_dim(p, q);
+        is_x &= dims[i] == p;
+        is_y &= dims[i] == q;
     }
-    return facts_intern(f, rank, dims);
+    return is_x ? x : is_y ? y : facts_intern(f, rank, dims);
 }
 
 void order_of(const struct facts *f, struct fact x, uint32_t rank, int64_t *order)

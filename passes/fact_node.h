@@ -16,6 +16,7 @@ struct node_facts {
     struct fact *out; /* of output 0 */
     struct fact in[3];
     uint32_t n_in;
+    uint32_t stated; /* shape id of output 0 as the file states it: most often what is inferred, too */
 };
 
 typedef void (*fact_op)(struct node_facts *k);

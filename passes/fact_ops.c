@@ -17,9 +17,10 @@ static void op_cast(struct node_facts *k)
 {
     op_same(k);
     k->out->ints = k->in[0].ints;
+    if (!k->out->grad)
+        return;
     int64_t to = walk_attr_int(k->f->w, k->s, "to", 0);
-    bool is_float = to == 1 || to == 10 || to == 11 || to == 16 || to == 0;
-    k->out->grad = k->out->grad && is_float;
+    k->out->grad = to == 1 || to == 10 || to == 11 || to == 16 || to == 0;
 }
 
 static void op_broadcast(struct node_facts *k)

@@ -63,7 +63,7 @@ void op_reshape(struct node_facts *k)
     int64_t want[INTS_MAX], dims[INTS_MAX];
     uint32_t n = 0;
     bool elements = false;
-    if (walk_attr(k->f->w, k->s, "shape", &a) == 1 && a.kind == IR_ATTR_INTS && a.ints_known) {
+    if (k->n_in < 2 && walk_attr(k->f->w, k->s, "shape", &a) == 1 && a.kind == IR_ATTR_INTS && a.ints_known) {
         n = a.n_ints, elements = true;
         memcpy(want, a.ints, n * sizeof *want);
     } else {
@@ -79,13 +79,12 @@ void op_reshape(struct node_facts *k)
     k->out->guessed = k->in[0].guessed && !fact_contiguous(k->f, k->in[0]);
     if (!elements || n > IR_RANK_MAX)
         return;
-    bool zero_is_zero = walk_attr_int(k->f->w, k->s, "allowzero", 0) != 0;
     const struct ir_shape shape = *node_shape(k, 0), *x = &shape;
     int64_t rest = -1, product = 1, total = 1;
     bool kept[IR_RANK_MAX] = {false}; /* by a 0: the same on both sides, whatever it is */
     for (uint32_t i = 0; i < n; i++) {
         dims[i] = want[i] < 0 ? IR_DIM_UNKNOWN : want[i];
-        if (want[i] == 0 && !zero_is_zero) {
+        if (want[i] == 0 && walk_attr_int(k->f->w, k->s, "allowzero", 0) == 0) {
             kept[i] = i < x->rank;
             dims[i] = kept[i] ? x->dims[i] : IR_DIM_UNKNOWN;
         }

@@ -64,35 +64,33 @@ int facts_seal(struct facts *f)
     uint8_t *fixed = calloc((size_t)n / 8 + 1, 1);
     if (!fixed)
         return IR_EMEM;
-    for (uint32_t i = 0; i < n; i++)
-        if (facts_get(f, (struct use){FRAME_MAIN, i}).fixed)
-            fixed[i / 8] |= (uint8_t)(1U << i % 8);
+    for (uint32_t i = 0; i < n; i++) {
+        bool is = f->of[i].done ? f->of[i].fixed : f->is_param[i];
+        fixed[i / 8] |= (uint8_t)(is << i % 8);
+    }
     free(f->of);
     f->of = NULL;
     f->fixed = fixed;
     return 0;
 }
 
-/* Small integers in an initializer, read when a node first asks for them. */
-static void load_ints(struct facts *f, struct use u)
+/* A parameter; small integers in it are read. */
+static struct fact param(struct facts *f, struct use u)
 {
     struct ir_model *m = f->w->m;
-    u = walk_resolve(f->w, u);
-    if (u.value == IR_NONE || m->values[u.value].kind != IR_VALUE_PARAM)
-        return;
     const struct ir_value *v = &m->values[u.value];
-    struct fact *x = &f->of[walk_slot(f->w, u)];
-    if (x->done || (v->dtype != 7 && v->dtype != 6) || m->shapes[v->shape].rank > 1)
-        return;
-    *x = leaf(f, u);
+    struct fact x = leaf(f, u);
+    if ((v->dtype != 7 && v->dtype != 6) || m->shapes[v->shape].rank > 1)
+        return x;
     int64_t got[IR_INTS_MAX];
     uint32_t n, id;
     if (m->source->param_ints(m, v->def, got, &n) != 1)
-        return;
+        return x;
     int64_t *out = facts_ints_new(f, n, &id);
     if (out)
         memcpy(out, got, n * sizeof *out);
-    x->ints = id;
+    x.ints = id;
+    return x;
 }
 
 static uint32_t merge_shapes(struct facts *f, uint32_t inferred, uint32_t stated)
@@ -121,12 +119,9 @@ static bool is_carried(const struct facts *f, struct use u)
 }
 
 /* A carried value has the rank of what comes in; its dims may change with each iteration. */
-static void load_carried(struct facts *f, struct use u)
+static struct fact carried(struct facts *f, struct use u)
 {
     const struct ir_model *m = f->w->m;
-    u = walk_resolve(f->w, u);
-    if (!is_carried(f, u) || f->of[walk_slot(f->w, u)].done)
-        return;
     struct use from = u;
     while (is_carried(f, from)) { /* a loop in a loop */
         const struct frame *fr = &f->w->frames[from.frame];
@@ -140,8 +135,35 @@ static void load_carried(struct facts *f, struct use u)
         dims[i] = IR_DIM_UNKNOWN;
     if (in.shape != IR_SHAPE_UNKNOWN)
         shape = facts_intern(f, rank, dims);
-    f->of[walk_slot(f->w, u)] = (struct fact){
+    return (struct fact){
         .shape = merge_shapes(f, shape, m->values[u.value].shape), .done = true, .grad = in.grad};
+}
+
+/* What a node reads: as facts_get(), but what no node makes is worked out the first time that one asks.
+ * `room` is for what is not kept. */
+static const struct fact *operand(struct facts *f, struct use u, struct fact *room)
+{
+    u = walk_resolve(f->w, u);
+    if (u.value == IR_NONE) {
+        *room = (struct fact){.done = true};
+        return room;
+    }
+    struct fact *x = &f->of[walk_slot(f->w, u)];
+    if (x->done)
+        return x;
+    uint8_t kind = f->w->m->values[u.value].kind;
+    if (kind == IR_VALUE_PARAM)
+        *x = param(f, u);
+    else if (kind == IR_VALUE_INPUT)
+        *x = is_carried(f, u) ? carried(f, u) : leaf(f, u);
+    else
+        *(x = room) = leaf(f, u);
+    return x;
+}
+
+static uint32_t stated_shape(const struct ir_model *m, uint32_t value)
+{
+    return value == IR_NONE ? IR_SHAPE_UNKNOWN : m->values[value].shape;
 }
 
 static void visit(struct facts *f, struct step s, fact_op fn)
@@ -149,21 +171,28 @@ static void visit(struct facts *f, struct step s, fact_op fn)
     const struct walk *w = f->w;
     const struct ir_model *m = w->m;
     const struct ir_node *node = &m->nodes[s.node];
-    struct fact out = {.done = true, .fixed = true};
-    struct node_facts k = {.f = f, .s = s, .out = &out, .n_in = node->n_in};
+    bool grad = false, fixed = true;
+    struct fact room;
+    struct node_facts k;
+    for (uint32_t i = 0; i < 3; i++)
+        k.in[i] = (struct fact){0};
     for (uint32_t i = 0; i < node->n_in; i++) {
         struct use u = walk_input(w, s, i);
         if (u.value == IR_NONE)
             continue;
-        load_ints(f, u);
-        load_carried(f, u);
-        struct fact x = facts_get(f, u);
+        const struct fact *x = operand(f, u, &room);
         if (i < 3)
-            k.in[i] = x;
-        out.grad |= x.grad;
-        out.fixed &= x.fixed;
+            k.in[i] = *x;
+        grad |= x->grad;
+        fixed &= x->fixed;
     }
-    struct fact base = out;
+    const struct fact base = {.done = true, .grad = grad, .fixed = fixed};
+    struct fact out = base;
+    k.f = f;
+    k.s = s;
+    k.out = &out;
+    k.n_in = node->n_in;
+    k.stated = stated_shape(m, ir_node_output(m, node, 0));
     if (fn)
         fn(&k);
     for (uint32_t i = 0; i < node->n_out; i++) {
@@ -173,12 +202,11 @@ static void visit(struct facts *f, struct step s, fact_op fn)
         struct fact *x = &f->of[walk_slot(w, u)];
         if (!x->done) { /* else the operator has written it */
             *x = i == 0 ? out : base;
-            x->grad &= base.grad;
-            x->fixed = base.fixed;
+            x->grad &= grad;
+            x->fixed = fixed;
         }
         x->shape = merge_shapes(f, x->shape, m->values[u.value].shape);
-        const struct ir_shape *order = &m->shapes[x->order];
-        if (x->order && order->rank != m->shapes[x->shape].rank)
+        if (x->order && m->shapes[x->order].rank != m->shapes[x->shape].rank)
             x->order = 0;
     }
 }

@@ -3,8 +3,9 @@
 
 #include "passes/fqn.h"
 
-#define TRACE_MAX   64 /* nodes between a weight and its product */
-#define REPARAM_MAX 32 /* nodes that compute a reparametrised weight */
+#define TRACE_MAX    64 /* nodes between a weight and its product */
+#define REPARAM_MAX  32 /* nodes that compute a reparametrised weight */
+#define OPERANDS_MAX 4  /* of a node that are looked at: weights come first */
 
 /* How ops treat their inputs: which input, and what that makes of a parameter there. */
 static const struct {
@@ -45,32 +46,14 @@ static const struct {
     {"aten.mul.Tensor", ANY, USED_AS_TABLE},
 };
 
-/* Row of op_uses per op id; NO_ROW for ops that are not in it. */
+/* What an op does with a parameter, worked out once for each op of the model. */
+struct op_use {
+    uint8_t row; /* of op_uses; NO_ROW */
+    bool passes; /* moves a weight without changing which module it is */
+    bool slices; /* ... and so for a table, of which a part is added */
+};
 #define NO_ROW 255
-static int find_rows(struct state *s, uint8_t **out)
-{
-    *out = arena_alloc(&s->arena, s->m->n_ops ? s->m->n_ops : 1, 1);
-    for (uint32_t i = 0; *out && i < s->m->n_ops; i++) {
-        (*out)[i] = NO_ROW;
-        for (size_t j = 0; j < sizeof op_uses / sizeof *op_uses; j++)
-            if (str_is(s->m->ops[i].type, op_uses[j].type))
-                (*out)[i] = (uint8_t)j;
-    }
-    return *out ? 0 : IR_EMEM;
-}
 
-static uint8_t use_kind(const struct state *s, uint8_t row, struct step st, uint32_t input)
-{
-    if (op_uses[row].input != ANY && op_uses[row].input != input)
-        return 0;
-    if (op_uses[row].used == USED_AS_TABLE && facts_fixed(&s->facts, walk_output(&s->walk, st, 0)))
-        return 0; /* parameters only: a weight is computed */
-    if (op_uses[row].used != BY_TRANSB)
-        return op_uses[row].used;
-    return walk_attr_int(&s->walk, st, "transB", 0) != 0 ? USED_TRANSPOSED : USED_DIRECT;
-}
-
-/* Ops that move a weight without changing which module it is. */
 static bool passes_through(struct str op)
 {
     static const char *const ops[] = {"Identity", "Cast",    "CastLike", "DequantizeLinear", "QuantizeLinear",
@@ -81,8 +64,26 @@ static bool passes_through(struct str op)
     return false;
 }
 
+static struct op_use use_of_op(struct str op)
+{
+    struct op_use use = {NO_ROW, passes_through(op), str_is(op, "Slice")};
+    for (size_t j = 0; j < sizeof op_uses / sizeof *op_uses; j++)
+        if (str_is(op, op_uses[j].type))
+            use.row = (uint8_t)j;
+    return use;
+}
+
+/* Per op id. NULL when memory is exhausted. */
+static struct op_use *uses_of_ops(struct state *s)
+{
+    struct op_use *of = arena_alloc(&s->arena, s->m->n_ops ? s->m->n_ops : 1, sizeof *of);
+    for (uint32_t i = 0; of && i < s->m->n_ops; i++)
+        of[i] = use_of_op(s->m->ops[i].type);
+    return of;
+}
+
 /* The parameter and its copies on the way, through casts and the like. */
-static void note_use(struct state *s, struct use u, uint8_t kind, uint8_t *used)
+static void note_use(struct state *s, const struct op_use *of, struct use u, uint8_t kind, uint8_t *used)
 {
     const struct walk *w = &s->walk;
     for (int hops = 0; u.value != IR_NONE && hops < TRACE_MAX; hops++) {
@@ -90,27 +91,35 @@ static void note_use(struct state *s, struct use u, uint8_t kind, uint8_t *used)
         struct step def = walk_def(w, u);
         if (def.node == IR_NONE)
             return;
-        struct str op = ir_node_op(s->m, &s->m->nodes[def.node])->type;
-        if (!passes_through(op) && !(kind == USED_AS_TABLE && str_is(op, "Slice")))
+        struct op_use op = of[s->m->nodes[def.node].op];
+        if (!op.passes && !(op.slices && kind == USED_AS_TABLE))
             return;
         u = walk_resolve(w, walk_input(w, def, 0));
     }
 }
 
+static void note_step(struct state *s, const struct op_use *of, struct step st, uint8_t *used)
+{
+    const struct ir_node *n = &s->m->nodes[st.node];
+    uint8_t row = of[n->op].row;
+    if (row == NO_ROW)
+        return;
+    uint8_t kind = op_uses[row].used;
+    if (kind == USED_AS_TABLE && facts_fixed(&s->facts, walk_output(&s->walk, st, 0)))
+        return; /* parameters only: a weight is computed */
+    if (kind == BY_TRANSB)
+        kind = walk_attr_int(&s->walk, st, "transB", 0) != 0 ? USED_TRANSPOSED : USED_DIRECT;
+    for (uint32_t j = 0; j < n->n_in && j < OPERANDS_MAX; j++)
+        if (op_uses[row].input == ANY || op_uses[row].input == j)
+            note_use(s, of, walk_resolve(&s->walk, walk_input(&s->walk, st, j)), kind, used);
+}
+
 int note_uses(struct state *s, uint8_t *used)
 {
-    const struct walk *w = &s->walk;
-    uint8_t *rows;
-    int rc = find_rows(s, &rows);
-    for (uint32_t i = 0; !rc && i < w->n_steps; i++) {
-        const struct ir_node *n = &s->m->nodes[w->steps[i].node];
-        for (uint32_t j = 0; rows[n->op] != NO_ROW && j < n->n_in && j < 4; j++) {
-            uint8_t kind = use_kind(s, rows[n->op], w->steps[i], j);
-            if (kind)
-                note_use(s, walk_resolve(w, walk_input(w, w->steps[i], j)), kind, used);
-        }
-    }
-    return rc;
+    const struct op_use *of = uses_of_ops(s);
+    for (uint32_t i = 0; of && i < s->walk.n_steps; i++)
+        note_step(s, of, s->walk.steps[i], used);
+    return of ? 0 : IR_EMEM;
 }
 
 static bool swaps_last_two(const struct ir_attr *a)
