@@ -157,11 +157,15 @@ char *arena_printf(struct arena *a, const char *fmt, ...)
     return p;
 }
 
+/* From this size on, moving an array is a matter of page tables: it grows by half, and takes less. */
+#define GROW_LARGE ((size_t)1 << 20)
+
 int grow(void *array_ptr, size_t *cap, size_t need, size_t elem_size)
 {
     if (need <= *cap)
         return 0;
-    size_t want = *cap < 16 ? 16 : *cap > SIZE_MAX / 2 ? need : *cap * 2;
+    bool large = *cap > GROW_LARGE / elem_size;
+    size_t want = *cap < 16 ? 16 : *cap > SIZE_MAX / 2 ? need : *cap + (large ? *cap / 2 : *cap);
     if (want < need)
         want = need;
     size_t bytes;

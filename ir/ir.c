@@ -22,6 +22,7 @@ void ir_model_free(struct ir_model *m)
     names_free(&m->names);
     names_free(&m->shape_index);
     free(m->shapes);
+    free(m->far_names);
     arena_free(&m->arena);
     *m = (struct ir_model){0};
 }
@@ -51,6 +52,61 @@ uint32_t ir_shape_intern(struct ir_model *m, uint32_t rank, const int64_t *dims)
     }
     m->shapes[m->n_shapes++] = (struct ir_shape){rank, copy};
     return id + 1;
+}
+
+/* ---- nodes */
+
+/* A node that is named again, as the last of two names counts, keeps its place in the list. */
+static int add_far_name(struct ir_model *m, uint32_t node, struct str name)
+{
+    struct ir_far_name *last = m->n_far_names ? &m->far_names[m->n_far_names - 1] : NULL;
+    size_t before = m->cap_far_names;
+    if (last && last->node == node) {
+        last->name = name;
+        return 0;
+    }
+    if (grow(&m->far_names, &m->cap_far_names, (size_t)m->n_far_names + 1, sizeof *m->far_names) != 0 ||
+        arena_charge(&m->arena, (m->cap_far_names - before) * sizeof *m->far_names) != 0)
+        return -1;
+    m->far_names[m->n_far_names++] = (struct ir_far_name){node, name};
+    return 0;
+}
+
+int ir_node_set_name(struct ir_model *m, uint32_t node, struct str name)
+{
+    struct ir_node *n = &m->nodes[node];
+    uint64_t at = name.n ? (uint64_t)((uintptr_t)name.s - (uintptr_t)(m->bytes + n->off)) : 0;
+    bool near = at < IR_NAME_FAR && name.n <= UINT16_MAX && at + name.n <= n->len;
+    n->name_at = near ? (uint16_t)at : IR_NAME_FAR;
+    n->name_len = near ? (uint16_t)name.n : 0;
+    return near ? 0 : add_far_name(m, node, name);
+}
+
+struct str ir_far_name(const struct ir_model *m, uint32_t node)
+{
+    uint32_t lo = 0, hi = m->n_far_names;
+    while (lo < hi) {
+        uint32_t mid = lo + (hi - lo) / 2;
+        if (m->far_names[mid].node < node)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo < m->n_far_names && m->far_names[lo].node == node ? m->far_names[lo].name : (struct str){0};
+}
+
+uint32_t ir_node_seg(const struct ir_model *m, const struct ir_node *n)
+{
+    const struct ir_graph *g = &m->graphs[n->graph];
+    uint32_t lo = 0, hi = g->n_segs;
+    while (hi - lo > 1) {
+        uint32_t mid = lo + (hi - lo) / 2;
+        if (m->segs[g->segs[mid]].span.off <= n->off)
+            lo = mid;
+        else
+            hi = mid;
+    }
+    return hi ? g->segs[lo] : IR_NONE;
 }
 
 const struct ir_entry *ir_meta(const struct ir_model *m, const char *key)

@@ -25,7 +25,8 @@
 #define IR_NONE        UINT32_MAX
 #define IR_RANK_MAX    64 /* numpy's bound; a tensor of higher rank is taken as of unknown rank */
 #define IR_DIM_UNKNOWN (-1)
-#define IR_INTS_MAX    64 /* integer constants with more elements are not read */
+#define IR_INTS_MAX    64                        /* integer constants with more elements are not read */
+#define IR_SIZE_MAX    ((UINT64_C(1) << 48) - 1) /* of a source: no file that can be mapped is as long */
 
 enum ir_format { IR_ONNX, IR_PT2 };
 
@@ -98,6 +99,8 @@ struct ir_graph {
     uint32_t next_body;   /* next body of the same node, IR_NONE at the end */
     uint32_t op;          /* FUNCTION: op id that calls it */
     uint32_t depth;       /* nesting: 0 main and functions */
+    uint32_t *segs;       /* the segments that directly enclose its nodes, ascending */
+    uint32_t n_segs;
     uint32_t first_node, n_nodes;
     uint32_t *inputs, n_inputs;   /* value ids; initializers that are inputs as well are listed too */
     uint32_t *outputs, n_outputs; /* value ids */
@@ -108,17 +111,27 @@ struct ir_graph {
     uint8_t autocast; /* .pt2: ONNX number of the type that autocast multiplies matrices in; 0 = none */
 };
 
+/* As small as can be: there are more of them than of anything else. Its record in the source, its name, its
+ * segment and its counts are asked for through functions. */
 struct ir_node {
-    struct ir_span span; /* the node's record in the source */
-    struct str name;     /* may be empty, and need not be unique */
-    uint32_t op;         /* op id */
+    uint64_t off : 48, name_at : 16; /* where its record begins; its name, from there */
+    uint64_t len : 48, name_len : 16;
+    uint32_t op; /* op id */
     uint32_t graph;
-    uint32_t seg;      /* segment that directly encloses it */
-    uint32_t operands; /* first of n_in + n_out value ids in model.operands: inputs, then outputs */
-    uint32_t n_in, n_out;
-    uint32_t body; /* first graph nested in its attributes, or IR_NONE */
+    uint32_t operands; /* first of its value ids in model.operands: inputs, then outputs; those of the next
+                        * node follow, and one more node than there are ends the last one's */
+    uint32_t outputs;  /* first of its outputs there */
+    uint32_t body;     /* first graph nested in its attributes, or IR_NONE */
     /* The reader's own: the part of the record where decoding on demand looks for attributes. */
     uint16_t attrs_at, attrs_end;
+};
+#define IR_NAME_FAR                                                                                          \
+    UINT16_MAX /* name_at: it lies farther off, or is longer, and stands in model.far_names                  \
+                */
+
+struct ir_far_name {
+    uint32_t node;
+    struct str name;
 };
 
 enum ir_attr_kind {
@@ -198,8 +211,11 @@ struct ir_model {
 
     struct ir_graph *graphs; /* graphs[0] is the main graph; further programs of a .pt2 are main graphs too */
     uint32_t n_graphs;
-    struct ir_node *nodes;
+    struct ir_node *nodes; /* and one that ends the operands of the last */
     uint32_t n_nodes;
+    struct ir_far_name *far_names; /* by node */
+    uint32_t n_far_names;
+    size_t cap_far_names;
     struct ir_value *values;
     uint32_t n_values;
     uint32_t *operands;
@@ -265,20 +281,67 @@ static inline bool ir_shape_known(const struct ir_model *m, uint32_t shape)
     return shape != IR_SHAPE_UNKNOWN;
 }
 
+static inline struct ir_span ir_node_span(const struct ir_node *n)
+{
+    return (struct ir_span){n->off, n->len};
+}
+
+/* Places a node's record, which lies in the source. */
+static inline void ir_node_place(struct ir_node *n, struct ir_span span)
+{
+    n->off = span.off & IR_SIZE_MAX;
+    n->len = span.len & IR_SIZE_MAX;
+}
+
+/* Names the node with that number, which is placed, and is the last one that has been named so far or comes
+ * after it. 0, or -1 when memory or its limit is exhausted. */
+int ir_node_set_name(struct ir_model *m, uint32_t node, struct str name);
+
+struct str ir_far_name(const struct ir_model *m, uint32_t node);
+
+/* May be empty, and need not be unique. */
+static inline struct str ir_node_name(const struct ir_model *m, const struct ir_node *n)
+{
+    if (n->name_at == IR_NAME_FAR)
+        return ir_far_name(m, (uint32_t)(n - m->nodes));
+    return n->name_len ? (struct str){(const char *)m->bytes + n->off + n->name_at, n->name_len}
+                       : (struct str){NULL, 0};
+}
+
+static inline uint32_t ir_node_n_in(const struct ir_node *n)
+{
+    return n->outputs - n->operands;
+}
+
+static inline uint32_t ir_node_n_out(const struct ir_node *n)
+{
+    return n[1].operands - n->outputs;
+}
+
 static inline uint32_t ir_node_input(const struct ir_model *m, const struct ir_node *n, uint32_t i)
 {
-    return i < n->n_in ? m->operands[n->operands + i]
-                       : IR_NONE; /* IR_NONE also for an omitted optional input */
+    return i < ir_node_n_in(n) ? m->operands[n->operands + i]
+                               : IR_NONE; /* IR_NONE also for an omitted optional input */
 }
 
 static inline uint32_t ir_node_output(const struct ir_model *m, const struct ir_node *n, uint32_t i)
 {
-    return i < n->n_out ? m->operands[n->operands + n->n_in + i] : IR_NONE;
+    return i < ir_node_n_out(n) ? m->operands[n->outputs + i] : IR_NONE;
 }
+
+/* The segment that directly encloses a node. */
+uint32_t ir_node_seg(const struct ir_model *m, const struct ir_node *n);
 
 static inline struct str ir_value_name(const struct ir_model *m, uint32_t value)
 {
-    return value == IR_NONE ? ((struct str){NULL, 0}) : m->names.text[m->values[value].name];
+    return value == IR_NONE ? ((struct str){NULL, 0}) : names_text(&m->names, m->values[value].name);
+}
+
+/* What messages call a node: its name, else that of its first output. */
+static inline struct str ir_node_label(const struct ir_model *m, const struct ir_node *n)
+{
+    struct str name = ir_node_name(m, n);
+    return name.n ? name : ir_value_name(m, ir_node_output(m, n, 0));
 }
 
 /* The node that defines a value, or IR_NONE. */
@@ -309,8 +372,8 @@ static inline uint32_t ir_node_index(const struct ir_model *m, uint32_t node)
 static inline void ir_node_prefetch(const struct ir_model *m, const struct ir_node *n)
 {
     if (n->attrs_end) {
-        __builtin_prefetch(m->bytes + n->span.off + n->attrs_at);
-        __builtin_prefetch(m->bytes + n->span.off + n->attrs_end);
+        __builtin_prefetch(m->bytes + n->off + n->attrs_at);
+        __builtin_prefetch(m->bytes + n->off + n->attrs_end);
     }
 }
 

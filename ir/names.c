@@ -20,7 +20,8 @@ void names_init(struct names *t)
 
 void names_free(struct names *t)
 {
-    free(t->text);
+    free(t->refs);
+    free(t->far);
     free(t->slots);
     *t = (struct names){0};
 }
@@ -36,7 +37,7 @@ static struct name_slot *probe(const struct names *t, uint32_t tag, struct str s
 {
     for (size_t i = tag & t->mask;; i = (i + 1) & t->mask) {
         struct name_slot *slot = &t->slots[i];
-        if (slot->tag == 0 || (slot->tag == tag && str_eq(t->text[slot->id], s)))
+        if (slot->tag == 0 || (slot->tag == tag && str_eq(names_text(t, slot->id), s)))
             return slot;
     }
 }
@@ -64,6 +65,26 @@ static int rehash(struct names *t)
     return 0;
 }
 
+/* The reference to a text. */
+static int refer(struct names *t, uint64_t *ref, struct str s)
+{
+    uint64_t at = (uintptr_t)s.s;
+    if (s.n < NAMES_FAR && at <= NAMES_ADDRESS) {
+        *ref = (uint64_t)s.n << NAMES_LEN_AT | at;
+        return 0;
+    }
+    if (grow(&t->far, &t->cap_far, t->n_far + 1, sizeof *t->far) != 0)
+        return -1;
+    *ref = (uint64_t)NAMES_FAR << NAMES_LEN_AT | t->n_far;
+    t->far[t->n_far++] = s;
+    return 0;
+}
+
+int names_move(struct names *t, uint32_t id, struct str s)
+{
+    return refer(t, &t->refs[id], s);
+}
+
 uint32_t names_hash(const struct names *t, struct str s)
 {
     uint32_t tag = hash_of(t, s);
@@ -84,15 +105,16 @@ uint32_t names_intern_hashed(struct names *t, struct str s, uint32_t tag)
     struct name_slot *slot = probe(t, tag, s);
     if (slot->tag)
         return slot->id;
-    if (t->n == NAME_NONE - 1 || grow(&t->text, &t->cap, (size_t)t->n + 1, sizeof *t->text) != 0)
+    if (t->n == NAME_NONE - 1 || grow(&t->refs, &t->cap, (size_t)t->n + 1, sizeof *t->refs) != 0)
         return NAME_NONE;
     if ((size_t)t->n + 1 > (t->mask + 1) / 4 * 3) {
         if (rehash(t) != 0)
             return NAME_NONE;
         slot = probe(t, tag, s);
     }
+    if (refer(t, &t->refs[t->n], s) != 0)
+        return NAME_NONE;
     *slot = (struct name_slot){tag, t->n};
-    t->text[t->n] = s;
     return t->n++;
 }
 
@@ -104,9 +126,19 @@ uint32_t names_find(const struct names *t, struct str s)
     return slot->tag ? slot->id : NAME_NONE;
 }
 
+static size_t slots_bytes(const struct names *t)
+{
+    return t->slots ? (t->mask + 1) * sizeof *t->slots : 0;
+}
+
+size_t names_bytes(const struct names *t)
+{
+    return t->cap * sizeof *t->refs + t->cap_far * sizeof *t->far + slots_bytes(t);
+}
+
 size_t names_seal(struct names *t)
 {
-    size_t bytes = t->slots ? (t->mask + 1) * sizeof *t->slots : 0;
+    size_t bytes = slots_bytes(t);
     free(t->slots);
     t->slots = NULL;
     t->mask = 0;

@@ -9,9 +9,11 @@
 #define NAME_NONE UINT32_MAX
 
 struct names {
-    struct str *text; /* id → text, borrowed from whoever interned it */
+    uint64_t *refs; /* id → text, borrowed from whoever interned it: names_text() */
     uint32_t n;
     size_t cap;
+    struct str *far; /* texts that 8 bytes cannot refer to */
+    size_t n_far, cap_far;
     struct name_slot {
         uint32_t tag; /* hash bits, never 0 in use: a miss costs no comparison, growing costs no hash */
         uint32_t id;
@@ -19,6 +21,19 @@ struct names {
     size_t mask;   /* slots - 1, a power of two less one; 0 while empty */
     uint64_t seed; /* of the hash; ids do not depend on it */
 };
+
+/* A reference to a text is its address, which has 48 bits wherever a program is not given more on request,
+ * and above it its length. NAMES_FAR as length: the lower bits are an index into `far`, as the text is as
+ * long, or its address longer. */
+#define NAMES_FAR     UINT16_MAX
+#define NAMES_LEN_AT  48
+#define NAMES_ADDRESS ((UINT64_C(1) << NAMES_LEN_AT) - 1)
+
+static inline struct str names_text(const struct names *t, uint32_t id)
+{
+    uint64_t n = t->refs[id] >> NAMES_LEN_AT, at = t->refs[id] & NAMES_ADDRESS;
+    return n == NAMES_FAR ? t->far[at] : (struct str){(const char *)(uintptr_t)at, (size_t)n};
+}
 
 void names_init(struct names *t);
 void names_free(struct names *t);
@@ -30,6 +45,13 @@ uint32_t names_intern(struct names *t, struct str s);
  * cache. */
 uint32_t names_hash(const struct names *t, struct str s);
 uint32_t names_intern_hashed(struct names *t, struct str s, uint32_t hash);
+
+/* An equal text that lies elsewhere: it has to outlive the table instead. 0, or -1 when memory is exhausted.
+ */
+int names_move(struct names *t, uint32_t id, struct str s);
+
+/* Memory that the table takes. */
+size_t names_bytes(const struct names *t);
 
 /* Frees what finds names, when no more are looked for: ids keep their text, names_find() finds none,
  * names_intern() fails. Returns the bytes freed. */

@@ -41,7 +41,7 @@ static int add_bodies(struct order *o, const struct ir_node *n)
 static int node_uses(struct order *o, uint32_t user, const struct ir_node *n, use_fn fn)
 {
     int rc = 0;
-    for (uint32_t i = 0; rc == 0 && i < n->n_in; i++)
+    for (uint32_t i = 0; rc == 0 && i < ir_node_n_in(n); i++)
         rc = use(o, user, o->m->operands[n->operands + i], fn);
     return rc ? rc : add_bodies(o, n);
 }
@@ -194,9 +194,9 @@ static int cycle(struct order *o, struct diag *d)
     uint32_t i = on_cycle(o);
     const struct ir_node *n = &o->m->nodes[o->first + i];
     const struct ir_op *op = ir_node_op(o->m, n);
-    return diag_error_at(d, IR_EINPUT, NULL, NULL, n->span.off,
+    return diag_error_at(d, IR_EINPUT, NULL, NULL, n->off,
                          "expected a graph without cycles but found node %u '%.*s' (%.*s) on one", i,
-                         STR_ARG(n->name), STR_ARG(op->type));
+                         STR_ARG(ir_node_name(o->m, n)), STR_ARG(op->type));
 }
 
 static int sort(struct order *o, uint32_t *out, struct diag *d)

@@ -150,11 +150,11 @@ static void print_node(struct out *o, uint32_t node)
     print(o, "  %u ", ir_node_index(m, node));
     op_text(o, ir_node_op(m, n), false);
     text(o, " '", 2);
-    name(o, n->name, false);
+    name(o, ir_node_name(m, n), false);
     text(o, "' (", 3);
-    operands(o, m->operands + n->operands, n->n_in, n->graph, false);
+    operands(o, m->operands + n->operands, ir_node_n_in(n), n->graph, false);
     text(o, ") -> (", 6);
-    operands(o, m->operands + n->operands + n->n_in, n->n_out, n->graph, true);
+    operands(o, m->operands + n->outputs, ir_node_n_out(n), n->graph, true);
     text(o, ")", 1);
     for (uint32_t b = n->body; b != IR_NONE; b = m->graphs[b].next_body) {
         text(o, " ", 1);
@@ -238,7 +238,7 @@ static void dot_node(struct out *o, uint32_t node, const char *colour)
     print(o, "    n%u [label=\"", node);
     op_text(o, ir_node_op(o->m, n), true);
     text(o, "\\n", 2);
-    name(o, n->name, true);
+    name(o, ir_node_name(o->m, n), true);
     text(o, "\"", 1);
     if (colour)
         print(o, ", style=filled, fillcolor=\"%s\"", colour);
@@ -249,7 +249,7 @@ static void dot_edges(struct out *o, uint32_t node)
 {
     struct ir_model *m = o->m;
     const struct ir_node *n = &m->nodes[node];
-    for (uint32_t i = 0; i < n->n_in; i++) {
+    for (uint32_t i = 0; i < ir_node_n_in(n); i++) {
         uint32_t v = ir_node_input(m, n, i), from = ir_value_node(m, v);
         if (from != IR_NONE)
             print(o, "  n%u -> n%u;\n", from, node);

@@ -12,7 +12,7 @@ struct verify {
 static struct str name_of(const struct ir_model *m, uint32_t value)
 {
     uint32_t name = m->values[value].name;
-    return name < m->names.n ? m->names.text[name] : (struct str){0};
+    return name < m->names.n ? names_text(&m->names, name) : (struct str){0};
 }
 
 static int bad_graph(const struct verify *k, uint32_t graph, const char *what, uint32_t expected,
@@ -25,8 +25,8 @@ static int bad_graph(const struct verify *k, uint32_t graph, const char *what, u
 static int bad_node(const struct verify *k, uint32_t node, const char *expected, const char *found)
 {
     const struct ir_node *n = &k->m->nodes[node];
-    return diag_error_at(k->d, IR_EINPUT, NULL, NULL, n->span.off, "node %u '%.*s': expected %s but found %s",
-                         node, STR_ARG(n->name), expected, found);
+    return diag_error_at(k->d, IR_EINPUT, NULL, NULL, n->off, "node %u '%.*s': expected %s but found %s",
+                         node, STR_ARG(ir_node_name(k->m, n)), expected, found);
 }
 
 /* ---- graphs */
@@ -63,6 +63,11 @@ static int check_graph(const struct verify *k, uint32_t graph)
     for (uint32_t n = g->first_node; n < g->first_node + g->n_nodes; n++)
         if (m->nodes[n].graph != graph)
             return bad_graph(k, graph, "graph of its nodes", graph, m->nodes[n].graph);
+    if (m->n_segs && g->n_nodes && !g->n_segs)
+        return bad_graph(k, graph, "segments from", 1, 0);
+    for (uint32_t i = 0; i < g->n_segs; i++)
+        if (g->segs[i] >= m->n_segs)
+            return bad_graph(k, graph, "segments below", m->n_segs, g->segs[i]);
     for (uint32_t i = 0; i < g->n_inputs; i++)
         if (g->inputs[i] >= m->n_values)
             return bad_graph(k, graph, "inputs below", m->n_values, g->inputs[i]);
@@ -121,8 +126,8 @@ static int check_def(const struct verify *k, uint32_t value)
             return bad_value(k, value, "node below", m->n_nodes, v->def);
         if (m->nodes[v->def].graph != v->graph)
             return bad_value(k, value, "graph of its node", v->graph, m->nodes[v->def].graph);
-        if (v->out >= m->nodes[v->def].n_out)
-            return bad_value(k, value, "output position below", m->nodes[v->def].n_out, v->out);
+        if (v->out >= ir_node_n_out(&m->nodes[v->def]))
+            return bad_value(k, value, "output position below", ir_node_n_out(&m->nodes[v->def]), v->out);
         return 0;
     }
     return bad_value(k, value, "kind up to", IR_VALUE_PARAM, v->kind);
@@ -171,7 +176,7 @@ static int check_use(const struct verify *k, uint32_t node, uint32_t value)
     if (value >= m->n_values)
         return bad_node(k, node, "operands that are values", "a number out of range");
     if (m->values[value].kind == IR_VALUE_UNDEFINED)
-        return undefined(k, "node", n->name, n->span.off, value);
+        return undefined(k, "node", ir_node_name(m, n), n->off, value);
     return visible(m, value, n->graph) ? 0 : bad_node(k, node, "operands in scope", "one of another graph");
 }
 
@@ -187,25 +192,31 @@ static int check_result(const struct verify *k, uint32_t node, uint32_t i, uint3
     return ours ? 0 : bad_node(k, node, "outputs that it defines", "another's");
 }
 
+static bool inside(const struct ir_node *n, struct ir_span seg)
+{
+    return n->off >= seg.off && n->off - seg.off <= seg.len && n->len <= seg.len - (n->off - seg.off);
+}
+
 static int check_node(const struct verify *k, uint32_t node)
 {
     const struct ir_model *m = k->m;
     const struct ir_node *n = &m->nodes[node];
-    uint64_t last = (uint64_t)n->operands + n->n_in + n->n_out;
-    if (n->op >= m->n_ops || n->graph >= m->n_graphs || last > m->n_operands)
+    uint32_t end = n[1].operands;
+    if (n->op >= m->n_ops || n->graph >= m->n_graphs || n->operands > n->outputs || n->outputs > end ||
+        end > m->n_operands)
         return bad_node(k, node, "operator, graph and operands in range", "a number out of range");
     if (node < m->graphs[n->graph].first_node ||
         node - m->graphs[n->graph].first_node >= m->graphs[n->graph].n_nodes)
         return bad_node(k, node, "a graph that holds it", "one that does not");
-    if (n->span.off > m->size || n->span.len > m->size - n->span.off)
+    if (n->off > m->size || n->len > m->size - n->off)
         return bad_node(k, node, "a span inside the source", "one outside");
-    if (m->n_segs && n->seg >= m->n_segs)
+    if (m->n_segs && !inside(n, m->segs[ir_node_seg(m, n)].span))
         return bad_node(k, node, "an enclosing segment", "none");
     int rc = 0;
-    for (uint32_t i = 0; rc == 0 && i < n->n_in; i++)
+    for (uint32_t i = 0; rc == 0 && i < ir_node_n_in(n); i++)
         rc = check_use(k, node, m->operands[n->operands + i]);
-    for (uint32_t i = 0; rc == 0 && i < n->n_out; i++)
-        rc = check_result(k, node, i, m->operands[n->operands + n->n_in + i]);
+    for (uint32_t i = 0; rc == 0 && i < ir_node_n_out(n); i++)
+        rc = check_result(k, node, i, m->operands[n->outputs + i]);
     return rc;
 }
 
@@ -267,11 +278,11 @@ static int check_once(const struct verify *k, const uint32_t *start, const uint3
     for (uint32_t g = 0; g < m->n_graphs; g++) {
         for (uint32_t i = start[g]; i < start[g + 1]; i++) {
             uint32_t name = m->values[order[i]].name;
-            if (m->names.text[name].n == 0)
+            if (names_text(&m->names, name).n == 0)
                 continue;
             if (seen[name] == g + 1)
                 return diag_error(k->d, IR_EINPUT, "expected one definition of '%.*s' but found two",
-                                  STR_ARG(m->names.text[name]));
+                                  STR_ARG(names_text(&m->names, name)));
             seen[name] = g + 1;
         }
     }
@@ -304,6 +315,8 @@ int ir_verify(struct ir_model *m, struct diag *d)
     for (uint32_t g = 0; rc == 0 && g < m->n_graphs; g++)
         rc = check_graph(&k, g);
     if (rc == 0)
+        rc = check_segs(&k);
+    if (rc == 0)
         rc = check_bodies(&k);
     for (uint32_t v = 0; rc == 0 && v < m->n_values; v++)
         rc = check_value(&k, v);
@@ -311,7 +324,5 @@ int ir_verify(struct ir_model *m, struct diag *d)
         rc = check_node(&k, n);
     for (uint32_t g = 0; rc == 0 && g < m->n_graphs; g++)
         rc = check_outputs(&k, g);
-    if (rc == 0)
-        rc = check_segs(&k);
     return rc ? rc : check_ssa(&k);
 }

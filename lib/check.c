@@ -59,7 +59,8 @@ static int add_node(struct checker *c, enum sactag_problem_kind kind, uint32_t n
 {
     const struct ir_node *n = &c->m->nodes[node];
     const char *path = ir_graph_path(c->m, n->graph);
-    struct str name = fqn.n ? fqn : n->name.n ? n->name : ir_value_name(c->m, ir_node_output(c->m, n, 0));
+    struct str own = ir_node_name(c->m, n);
+    struct str name = fqn.n ? fqn : ir_node_label(c->m, n);
     size_t len = str_escape(NULL, 0, name);
     char *escaped = arena_alloc(&c->out->arena, len + 1, 1);
 
@@ -67,7 +68,7 @@ static int add_node(struct checker *c, enum sactag_problem_kind kind, uint32_t n
         return nomem(c->d);
     str_escape(escaped, len + 1, name);
     struct sactag_problem p = {.kind = kind,
-                               .node = {n->name.n ? n->name.s : NULL, n->name.n},
+                               .node = {own.s, own.n},
                                .graph = {path, strlen(path)},
                                .index = ir_node_index(c->m, node)};
     return add(c, p, arena_printf(&c->out->arena, "%s: %s", escaped, text));

@@ -66,7 +66,7 @@ static uint64_t hash_attribute(const struct wire_field *attr)
 /* A sum, since attributes may stand in any order. */
 static uint64_t onnx_attributes(const struct ir_model *m, const struct ir_node *n)
 {
-    struct wire w = wire_over(m->bytes + n->span.off, n->span.len);
+    struct wire w = wire_over(m->bytes + n->off, n->len);
     struct wire_field f;
     uint64_t sum = 0;
 
@@ -125,7 +125,7 @@ static uint64_t hash_self(const struct ir_model *m, uint32_t node)
     const struct ir_op *op = ir_node_op(m, n);
     uint64_t h = hash_str(op->type, hash_str(op->domain, SEED_NODE));
 
-    h = hash_u64((uint64_t)n->n_in << 32 | n->n_out, h);
+    h = hash_u64((uint64_t)ir_node_n_in(n) << 32 | ir_node_n_out(n), h);
     return hash_u64(m->format == IR_PT2 ? pt2_arguments(m, node) : onnx_attributes(m, n), h);
 }
 
@@ -152,7 +152,7 @@ static uint64_t hash_operands(const struct ir_model *m, uint32_t node, uint64_t 
     const struct ir_node *n = &m->nodes[node];
     uint64_t h = self;
 
-    for (uint32_t i = 0; i < n->n_in; i++) {
+    for (uint32_t i = 0; i < ir_node_n_in(n); i++) {
         uint32_t v = ir_node_input(m, n, i);
         h = hash_u64(v == IR_NONE ? SEED_NONE : of_value[v], h);
     }
@@ -163,7 +163,7 @@ static void set_outputs(const struct ir_model *m, uint32_t node, uint64_t h, uin
 {
     const struct ir_node *n = &m->nodes[node];
 
-    for (uint32_t i = 0; i < n->n_out; i++) {
+    for (uint32_t i = 0; i < ir_node_n_out(n); i++) {
         uint32_t v = ir_node_output(m, n, i);
         if (v != IR_NONE)
             of_value[v] = hash_u64(SEED_OUTPUT + (uint64_t)i, h);

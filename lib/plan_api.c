@@ -331,7 +331,7 @@ void sactag_plan_row(const sactag_plan *p, size_t i, struct sactag_row *out)
     *out = (struct sactag_row){
         .index = ir_node_index(m, r->node),
         .graph = text_of(r->graph),
-        .node = text_of(n->name),
+        .node = text_of(ir_node_name(m, n)),
         .output = text_of(ir_value_name(m, ir_node_output(m, n, 0))),
         .op = text_of(p->ops[n->op]),
         .block = inside ? text_of(p->plan->blocks[r->block].fqn) : (struct sactag_text){NULL, 0},

@@ -35,7 +35,7 @@ static void read_region(struct tag *t, struct str s)
 static int unknown(struct load *l, uint32_t node, struct str value)
 {
     const struct ir_node *n = &l->m->nodes[node];
-    struct str name = n->name.n ? n->name : ir_value_name(l->m, ir_node_output(l->m, n, 0));
+    struct str name = ir_node_label(l->m, n);
     diag_warn(l->d, "node %" PRIu32 " '%.*s': the policy '%.*s' is none and is left out",
               ir_node_index(l->m, node), STR_ARG(name), STR_ARG(value));
     return 0;

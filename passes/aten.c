@@ -414,7 +414,7 @@ static void lower_inner(struct lower *l)
 static int lower_einsum(struct lower *l, uint32_t node)
 {
     struct ir_attr equation, path;
-    struct einsum e = {.n = l->node->n_in};
+    struct einsum e = {.n = ir_node_n_in(l->node)};
     struct tensor operands[EINSUM_OPERANDS];
     int rc = l->m->source->attr(l->m, node, "equation", &equation);
     if (rc == 1)
@@ -463,7 +463,7 @@ static void lower_attention(struct lower *l)
 static void lower_chain(struct lower *l)
 {
     struct tensor t[3];
-    uint32_t n = l->node->n_in;
+    uint32_t n = ir_node_n_in(l->node);
     if (n < 2 || n > 3)
         return;
     for (uint32_t i = 0; i < n; i++)
@@ -575,7 +575,7 @@ bool aten_hides(const struct ir_model *m, uint32_t node)
 {
     const struct ir_node *n = &m->nodes[node];
     enum lowering how = lowering_of(ir_node_op(m, n));
-    return how == HIDES || (how == CHAIN && n->n_in > 3);
+    return how == HIDES || (how == CHAIN && ir_node_n_in(n) > 3);
 }
 
 bool aten_misleads(const struct ir_model *m, uint32_t node)
@@ -623,9 +623,9 @@ void aten_warn(const struct ir_model *m, struct diag *d)
     struct named misleading = {0}, hiding = {0};
     for (uint32_t n = 0; n < m->n_nodes; n++) {
         if (aten_misleads(m, n))
-            add_name(&misleading, m->nodes[n].name);
+            add_name(&misleading, ir_node_name(m, &m->nodes[n]));
         if (aten_hides(m, n))
-            add_name(&hiding, m->nodes[n].name);
+            add_name(&hiding, ir_node_name(m, &m->nodes[n]));
     }
     if (misleading.n)
         diag_warn(d,

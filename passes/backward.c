@@ -14,9 +14,10 @@ static bool gradient_name(struct str name)
  * named. */
 static bool gradient_node(const struct ir_model *m, const struct ir_node *n, const struct ir_op *op)
 {
-    if (str_ends(op->type, STR_LIT("Grad")) || str_is(op->type, "YieldOp") || gradient_name(n->name))
+    if (str_ends(op->type, STR_LIT("Grad")) || str_is(op->type, "YieldOp") ||
+        gradient_name(ir_node_name(m, n)))
         return true;
-    for (uint32_t i = 0; i < n->n_out; i++)
+    for (uint32_t i = 0; i < ir_node_n_out(n); i++)
         if (gradient_name(ir_value_name(m, ir_node_output(m, n, i))))
             return true;
     return false;
@@ -37,10 +38,11 @@ static bool holds_backward(const struct state *s)
     for (uint32_t i = 0; i < m->n_nodes; i++) {
         const struct ir_node *n = &m->nodes[i];
         if (i + NAMES_AHEAD < m->n_nodes)
-            __builtin_prefetch(n[NAMES_AHEAD].name.s);
-        if (str_chr(n->name, '/') >= 0 && str_find(n->name, STR_LIT("rad/")) >= 0)
+            __builtin_prefetch(ir_node_name(m, &n[NAMES_AHEAD]).s);
+        struct str name = ir_node_name(m, n);
+        if (str_chr(name, '/') >= 0 && str_find(name, STR_LIT("rad/")) >= 0)
             return true;
-        for (uint32_t j = 0; j < n->n_out; j++)
+        for (uint32_t j = 0; j < ir_node_n_out(n); j++)
             if (str_ends(ir_value_name(m, ir_node_output(m, n, j)), STR_LIT("_grad")))
                 return true;
     }
@@ -64,13 +66,13 @@ int find_backward(struct state *s, uint8_t **out)
         struct step st = s->walk.steps[i];
         const struct ir_node *n = &m->nodes[st.node];
         bool back = gradient_node(m, n, ir_node_op(m, n));
-        for (uint32_t j = 0; j < n->n_in && !back; j++) {
+        for (uint32_t j = 0; j < ir_node_n_in(n) && !back; j++) {
             struct use u = walk_resolve(&s->walk, walk_input(&s->walk, st, j));
             back = u.value != IR_NONE &&
                    (slots[walk_slot(&s->walk, u)] || gradient_name(ir_value_name(m, u.value)));
         }
         steps[i] = back;
-        for (uint32_t j = 0; j < n->n_out && back; j++) {
+        for (uint32_t j = 0; j < ir_node_n_out(n) && back; j++) {
             struct use u = walk_output(&s->walk, st, j);
             if (u.value != IR_NONE)
                 slots[walk_slot(&s->walk, u)] = 1;

@@ -50,7 +50,7 @@ static bool calls_block(struct blocker *b, struct step st, uint32_t block)
     if (block_of_operands(b, st) != block)
         return false;
     const struct ir_node *n = &b->s->m->nodes[st.node];
-    for (uint32_t j = 0; j < n->n_in; j++) {
+    for (uint32_t j = 0; j < ir_node_n_in(n); j++) {
         struct use u = walk_resolve(&b->s->walk, walk_input(&b->s->walk, st, j));
         struct str fqn;
         if (u.value != IR_NONE && block_of_value(b, u.value, &fqn) == block)

@@ -182,7 +182,7 @@ static void drop_merged(struct blocker *b)
     for (uint32_t i = 0; i < w->n_steps; i++) {
         const struct scope *sc = &s->scopes[s->scope_of[i]];
         const struct ir_node *n = &s->m->nodes[w->steps[i].node];
-        for (uint32_t j = 0; sc->kind == SCOPE_NAME && sc->n_atoms && j < n->n_in; j++) {
+        for (uint32_t j = 0; sc->kind == SCOPE_NAME && sc->n_atoms && j < ir_node_n_in(n); j++) {
             struct use u = walk_resolve(w, walk_input(w, w->steps[i], j));
             struct str module;
             if (u.value != IR_NONE && block_of_value(b, u.value, &module) != IR_NONE &&
@@ -220,7 +220,7 @@ uint32_t block_of_operands(const struct blocker *b, struct step st)
     const struct ir_node *n = &b->s->m->nodes[st.node];
     uint32_t found = IR_NONE;
     struct str module;
-    for (uint32_t j = 0; j < n->n_in; j++) {
+    for (uint32_t j = 0; j < ir_node_n_in(n); j++) {
         struct use u = walk_resolve(&b->s->walk, walk_input(&b->s->walk, st, j));
         uint32_t id = u.value == IR_NONE ? IR_NONE : block_of_value(b, u.value, &module);
         if (id != IR_NONE && found != IR_NONE && id != found)

@@ -85,7 +85,8 @@ static int64_t trip_count(struct state *s, uint32_t frame)
 static struct str frame_owner(const struct state *s, uint32_t frame)
 {
     const struct ir_node *n = &s->m->nodes[s->walk.frames[frame].node];
-    return n->name.n ? n->name : ir_node_op(s->m, n)->type;
+    struct str name = ir_node_name(s->m, n);
+    return name.n ? name : ir_node_op(s->m, n)->type;
 }
 
 /* Row `row` is decided otherwise in another run of its node; `why` tells which, for the first such row. */
@@ -99,7 +100,7 @@ static void vary(struct state *s, uint32_t row, const char *why)
 static struct str row_name(const struct state *s, uint32_t row)
 {
     const struct ir_node *n = &s->m->nodes[s->plan->rows[row].node];
-    return n->name.n ? n->name : ir_value_name(s->m, ir_node_output(s->m, n, 0));
+    return ir_node_label(s->m, n);
 }
 
 /* What rows [start, end), all decided, added to the count of each call, into k->net (all zero before). */
@@ -415,7 +416,7 @@ static const char *policy_word(enum policy p)
 static struct str call_name(const struct state *s, uint32_t frame)
 {
     const struct ir_node *n = &s->m->nodes[s->walk.frames[frame].node];
-    return n->name.n ? n->name : ir_value_name(s->m, ir_node_output(s->m, n, 0));
+    return ir_node_label(s->m, n);
 }
 
 static char *calls_disagree(struct state *s, uint32_t a, uint32_t b)

@@ -210,7 +210,7 @@ static void concat_ints(struct node_facts *k, uint32_t n_in)
 static void op_concat(struct node_facts *k)
 {
     const struct walk *w = k->f->w;
-    uint32_t n_in = w->m->nodes[k->s.node].n_in, rank = 0;
+    uint32_t n_in = ir_node_n_in(&w->m->nodes[k->s.node]), rank = 0;
     int64_t dims[IR_RANK_MAX], axis = -1;
     for (uint32_t i = 0; i < n_in; i++) {
         const struct ir_shape *x = fact_shape(k->f, facts_get(k->f, walk_input(w, k->s, i)));
@@ -485,8 +485,8 @@ static void op_body(struct node_facts *k)
     const struct ir_node *node = &m->nodes[k->s.node];
     struct str type = ir_node_op(m, node)->type;
     bool loop = str_is(type, "Loop"), scan = str_is(type, "Scan");
-    uint32_t carried = loop ? (node->n_in > 2 ? node->n_in - 2 : 0) : node->n_out;
-    for (uint32_t i = 0; i < node->n_out; i++) {
+    uint32_t carried = loop ? (ir_node_n_in(node) > 2 ? ir_node_n_in(node) - 2 : 0) : ir_node_n_out(node);
+    for (uint32_t i = 0; i < ir_node_n_out(node); i++) {
         struct use u = walk_output(w, k->s, i);
         if (u.value == IR_NONE)
             continue;

@@ -344,20 +344,21 @@ void op_split(struct node_facts *k)
     uint32_t n;
     if (a < 0)
         return;
-    bool listed = node_list(k, "split", 1, sizes, &n), given = listed && n == node->n_out;
+    bool listed = node_list(k, "split", 1, sizes, &n), given = listed && n == ir_node_n_out(node);
     bool equal = !listed && !node_has_list(k, "split", 1);
     memcpy(dims, x->dims, x->rank * sizeof *dims);
-    if (node->n_out > 1)
+    if (ir_node_n_out(node) > 1)
         slice_layout(k, a);
     struct fact layout = *k->out;
-    for (uint32_t i = 0; i < node->n_out; i++) {
+    for (uint32_t i = 0; i < ir_node_n_out(node); i++) {
         struct use u = walk_output(w, k->s, i);
         if (u.value == IR_NONE)
             continue;
         if (given)
             dims[a] = sizes[i] < 0 ? IR_DIM_UNKNOWN : sizes[i];
         else if (equal && x->dims[a] >= 0)
-            dims[a] = x->dims[a] % node->n_out == 0 ? x->dims[a] / node->n_out : IR_DIM_UNKNOWN;
+            dims[a] =
+                x->dims[a] % ir_node_n_out(node) == 0 ? x->dims[a] / ir_node_n_out(node) : IR_DIM_UNKNOWN;
         else
             dims[a] = IR_DIM_UNKNOWN;
         struct fact *out = &k->f->of[walk_slot(w, u)];

@@ -176,7 +176,7 @@ static void visit(struct facts *f, struct step s, fact_op fn)
     struct node_facts k;
     for (uint32_t i = 0; i < 3; i++)
         k.in[i] = (struct fact){0};
-    for (uint32_t i = 0; i < node->n_in; i++) {
+    for (uint32_t i = 0; i < ir_node_n_in(node); i++) {
         struct use u = walk_input(w, s, i);
         if (u.value == IR_NONE)
             continue;
@@ -191,11 +191,11 @@ static void visit(struct facts *f, struct step s, fact_op fn)
     k.f = f;
     k.s = s;
     k.out = &out;
-    k.n_in = node->n_in;
+    k.n_in = ir_node_n_in(node);
     k.stated = stated_shape(m, ir_node_output(m, node, 0));
     if (fn)
         fn(&k);
-    for (uint32_t i = 0; i < node->n_out; i++) {
+    for (uint32_t i = 0; i < ir_node_n_out(node); i++) {
         struct use u = walk_output(w, s, i);
         if (u.value == IR_NONE)
             continue;

@@ -138,7 +138,7 @@ static int find_tied(struct state *s, bool **out)
         if (!t->a[i].linear || t->a[i].weight == IR_NONE)
             continue;
         uint32_t name = s->m->values[t->a[i].weight].name; /* equal names are one */
-        if (s->m->names.text[name].n == 0)
+        if (names_text(&s->m->names, name).n == 0)
             continue;
         if (first[name] == IR_NONE)
             first[name] = i;

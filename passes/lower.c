@@ -232,8 +232,8 @@ static struct fact unfused_lhs(struct state *s, struct step st)
 {
     struct use a = walk_resolve(&s->walk, walk_input(&s->walk, st, 0));
     struct step def = a.value == IR_NONE ? ((struct step){.node = IR_NONE}) : walk_def(&s->walk, a);
-    bool flattened =
-        def.node != IR_NONE && str_starts(s->m->nodes[def.node].name, STR_LIT("gemm_input_reshape"));
+    bool flattened = def.node != IR_NONE &&
+                     str_starts(ir_node_name(s->m, &s->m->nodes[def.node]), STR_LIT("gemm_input_reshape"));
     return facts_get(&s->facts, flattened ? walk_input(&s->walk, def, 0) : a);
 }
 

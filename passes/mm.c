@@ -218,7 +218,7 @@ static int count_uses(struct state *s)
     }
     for (uint32_t i = 0; i < w->n_steps; i++) {
         const struct ir_node *n = &s->m->nodes[w->steps[i].node];
-        for (uint32_t j = 0; j < n->n_in; j++) {
+        for (uint32_t j = 0; j < ir_node_n_in(n); j++) {
             struct use u = walk_resolve(w, walk_input(w, w->steps[i], j));
             uint32_t k = u.value == IR_NONE ? IR_NONE : of[walk_slot(w, u)];
             if (k != IR_NONE) {

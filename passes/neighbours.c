@@ -187,7 +187,7 @@ static bool step_fixed(struct finder *f, uint32_t step)
 {
     const struct walk *w = &f->s->walk;
     const struct ir_node *n = &f->s->m->nodes[w->steps[step].node];
-    for (uint32_t i = 0; i < n->n_out; i++) {
+    for (uint32_t i = 0; i < ir_node_n_out(n); i++) {
         struct use u = walk_output(w, w->steps[step], i);
         if (u.value != IR_NONE)
             return facts_fixed(&f->s->facts, u);
@@ -227,7 +227,7 @@ static int place_fixed(struct finder *f)
     for (uint32_t i = w->n_steps; i-- > 0;) {
         const struct ir_node *node = &s->m->nodes[w->steps[i].node];
         uint32_t in = NOWHERE;
-        for (uint32_t j = 0; j < node->n_out; j++) {
+        for (uint32_t j = 0; j < ir_node_n_out(node); j++) {
             struct use u = walk_output(w, w->steps[i], j);
             uint32_t used = u.value == IR_NONE ? NOWHERE : used_in[walk_slot(w, u)];
             if (used != NOWHERE)
@@ -235,7 +235,7 @@ static int place_fixed(struct finder *f)
         }
         if (!f->is_mm[w->steps[i].node] && step_fixed(f, i))
             f->region_of[i] = in == NOWHERE ? f->region_of[i] : in == SEVERAL ? IR_NONE : in;
-        for (uint32_t j = 0; j < node->n_in; j++) {
+        for (uint32_t j = 0; j < ir_node_n_in(node); j++) {
             struct use u = walk_resolve(w, walk_input(w, w->steps[i], j));
             if (u.value != IR_NONE)
                 add_use(&used_in[walk_slot(w, u)], f->region_of[i]);
@@ -302,9 +302,9 @@ static void label_steps(struct finder *f)
         enum part part = (enum part)f->part_of[n->op];
         if (part == NO_PART || f->is_mm[w->steps[i].node] || f->region_of[i] == IR_NONE)
             continue;
-        enum label in = label_in(f, i, n->n_in);
+        enum label in = label_in(f, i, ir_node_n_in(n));
         f->with_v[i] = part == PRODUCT && in == WEIGHTS;
-        for (uint32_t j = 0; j < n->n_out; j++) {
+        for (uint32_t j = 0; j < ir_node_n_out(n); j++) {
             struct use u = walk_output(w, w->steps[i], j);
             if (u.value != IR_NONE)
                 f->label[walk_slot(w, u)] = (uint8_t)label_out(part, in);
@@ -318,12 +318,12 @@ static void follow_back(struct finder *f)
     const struct walk *w = &f->s->walk;
     for (uint32_t i = w->n_steps; i-- > 0;) {
         const struct ir_node *n = &f->s->m->nodes[w->steps[i].node];
-        for (uint32_t j = 0; j < n->n_out && !f->with_v[i]; j++) {
+        for (uint32_t j = 0; j < ir_node_n_out(n) && !f->with_v[i]; j++) {
             struct use u = walk_output(w, w->steps[i], j);
             f->scores[i] |= u.value != IR_NONE && f->needed[walk_slot(w, u)];
         }
         if (f->with_v[i] || (f->scores[i] && f->part_of[n->op] != PRODUCT))
-            mark_needed(f, i, n->n_in);
+            mark_needed(f, i, ir_node_n_in(n));
     }
 }
 
@@ -332,7 +332,7 @@ static void follow_back(struct finder *f)
 static bool leaves(const struct finder *f, uint32_t step)
 {
     const struct walk *w = &f->s->walk;
-    for (uint32_t j = 0; j < f->s->m->nodes[w->steps[step].node].n_out; j++) {
+    for (uint32_t j = 0; j < ir_node_n_out(&f->s->m->nodes[w->steps[step].node]); j++) {
         struct use u = walk_output(w, w->steps[step], j);
         if (u.value != IR_NONE && f->s->leaves[walk_slot(w, u)])
             return true;

@@ -98,7 +98,7 @@ static int emit_with_needs(struct demand *k, uint32_t step)
     while (!rc && k->depth) {
         struct pending *p = &k->stack[k->depth - 1];
         struct step st = s->walk.steps[p->step];
-        if (p->input == s->m->nodes[st.node].n_in) {
+        if (p->input == ir_node_n_in(&s->m->nodes[st.node])) {
             k->seen[p->step] = 2;
             k->out[k->n++] = p->step;
             k->depth--;
@@ -172,7 +172,7 @@ static int place_all(struct state *s, struct keyed_mm *keyed, uint32_t n, const 
             own[keyed[i].step] = keyed[i].number;
     for (uint32_t i = w->n_steps; i-- > 0;) {
         uint64_t least = own[i] < needed[i] ? own[i] : needed[i];
-        for (uint32_t j = 0; j < s->m->nodes[w->steps[i].node].n_in; j++) {
+        for (uint32_t j = 0; j < ir_node_n_in(&s->m->nodes[w->steps[i].node]); j++) {
             struct use u = walk_resolve(w, walk_input(w, w->steps[i], j));
             uint32_t def = u.value == IR_NONE ? IR_NONE : def_of[walk_slot(w, u)];
             if (def != IR_NONE && least < needed[def])

@@ -57,7 +57,7 @@ static int collect(struct state *s, struct crossings *c)
     walk_makers(w, maker);
     int rc = 0;
     for (uint32_t i = 0; !rc && i < w->n_steps; i++)
-        for (uint32_t j = 0; !rc && j < s->m->nodes[w->steps[i].node].n_in; j++) {
+        for (uint32_t j = 0; !rc && j < ir_node_n_in(&s->m->nodes[w->steps[i].node]); j++) {
             struct use u = walk_resolve(w, walk_input(w, w->steps[i], j));
             if (u.value == IR_NONE || s->is_param[u.value])
                 continue;

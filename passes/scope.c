@@ -265,7 +265,7 @@ static int scope_of_node(struct state *s, uint32_t node, uint32_t *of_list, uint
         return scope_from_stack(s, node, out);
     int rc = scope_from_metadata(s, node, of_list, out);
     if (!rc && *out == 0)
-        rc = scope_from_name(s, s->m->nodes[node].name, out);
+        rc = scope_from_name(s, ir_node_name(s->m, &s->m->nodes[node]), out);
     return rc || *out ? rc : scope_from_output(s, node, out);
 }
 
@@ -276,7 +276,7 @@ static int call_agrees(struct state *s, uint32_t frame, const struct scope *sc, 
     const struct frame *f = &s->walk.frames[frame];
     const struct ir_node *n = &s->m->nodes[f->node];
     *agrees = true;
-    for (uint32_t i = 0; i < n->n_in && *agrees; i++) {
+    for (uint32_t i = 0; i < ir_node_n_in(n) && *agrees; i++) {
         struct use u = walk_resolve(&s->walk, (struct use){f->parent, ir_node_input(s->m, n, i)});
         enum param_kind kind;
         struct str module;
@@ -300,7 +300,7 @@ static int scope_from_call(struct state *s, uint32_t frame, uint32_t *out)
 {
     uint32_t caller;
     bool fresh, agrees;
-    int rc = scope_from_name(s, s->m->nodes[s->walk.frames[frame].node].name, &caller);
+    int rc = scope_from_name(s, ir_node_name(s->m, &s->m->nodes[s->walk.frames[frame].node]), &caller);
     if (rc || caller == 0 || s->scopes[caller].n_atoms == 0)
         return rc;
     rc = call_agrees(s, frame, &s->scopes[caller], &agrees);

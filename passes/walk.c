@@ -321,7 +321,7 @@ void walk_makers(const struct walk *w, uint32_t *of_slot)
 {
     memset(of_slot, 0xff, (size_t)w->n_slots * sizeof *of_slot);
     for (uint32_t i = 0; i < w->n_steps; i++)
-        for (uint32_t j = 0; j < w->m->nodes[w->steps[i].node].n_out; j++) {
+        for (uint32_t j = 0; j < ir_node_n_out(&w->m->nodes[w->steps[i].node]); j++) {
             struct use u = walk_output(w, w->steps[i], j);
             if (u.value != IR_NONE)
                 of_slot[walk_slot(w, u)] = i;

@@ -109,7 +109,7 @@ static void note_step(struct state *s, const struct op_use *of, struct step st, 
         return; /* parameters only: a weight is computed */
     if (kind == BY_TRANSB)
         kind = walk_attr_int(&s->walk, st, "transB", 0) != 0 ? USED_TRANSPOSED : USED_DIRECT;
-    for (uint32_t j = 0; j < n->n_in && j < OPERANDS_MAX; j++)
+    for (uint32_t j = 0; j < ir_node_n_in(n) && j < OPERANDS_MAX; j++)
         if (op_uses[row].input == ANY || op_uses[row].input == j)
             note_use(s, of, walk_resolve(&s->walk, walk_input(&s->walk, st, j)), kind, used);
 }
@@ -190,7 +190,7 @@ struct str reparam_owner(struct state *s, const struct mm *mm)
         const struct ir_node *node = &s->m->nodes[def.node];
         if (!facts_fixed(&s->facts, u)) /* an activation has a say: no reparametrisation */
             return (struct str){0};
-        for (uint32_t i = 0; i < node->n_in && n < REPARAM_MAX; i++)
+        for (uint32_t i = 0; i < ir_node_n_in(node) && n < REPARAM_MAX; i++)
             todo[n++] = walk_input(w, def, i);
     }
     return owner;

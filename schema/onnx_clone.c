@@ -81,11 +81,12 @@ static int retarget(struct cloner *k, const struct clone_call *calls, uint32_t n
         if (node->body != IR_NONE)
             return diag_error(k->m->diag, IR_EINPUT,
                               "the call '%.*s' of a function holds a graph: it cannot be specialized",
-                              STR_ARG(node->name));
-        uint32_t outer = seg_record(k, node->seg);
-        uint32_t record = splice_record(&k->splice, node->span.off - k->base, node->span.len, outer);
-        int rc = record == SPLICE_TOP ? IR_EMEM
-                                      : replace_string(k, node->span, record, ONNX_NODE_OP_TYPE, calls[i].op);
+                              STR_ARG(ir_node_name(k->m, node)));
+        uint32_t outer = seg_record(k, ir_node_seg(k->m, node));
+        uint32_t record = splice_record(&k->splice, node->off - k->base, node->len, outer);
+        int rc = record == SPLICE_TOP
+                     ? IR_EMEM
+                     : replace_string(k, ir_node_span(node), record, ONNX_NODE_OP_TYPE, calls[i].op);
         if (rc)
             return rc;
     }
@@ -121,7 +122,7 @@ static int emit(struct cloner *k, struct sink *to)
 /* The segment that holds a function: functions are never given in two pieces. */
 static uint32_t function_seg(const struct ir_model *m, uint32_t graph)
 {
-    return m->nodes[m->graphs[graph].first_node].seg;
+    return ir_node_seg(m, &m->nodes[m->graphs[graph].first_node]);
 }
 
 /* A function's copy as a whole field of the model, appended to `to`. */

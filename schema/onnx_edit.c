@@ -66,10 +66,11 @@ static int note(struct onnx_record *r, const struct wire_field *f, struct str by
     if (r->node != ANNOT_MODEL && !onnx_gives_way(f->number, wire_str(f))) {
         const struct ir_node *n = &r->w->m->nodes[r->node];
         struct str key = onnx_key_of(wire_str(f));
-        return diag_error_at(r->w->d, IR_EINPUT, NULL, "attribute", n->span.off,
+        return diag_error_at(r->w->d, IR_EINPUT, NULL, "attribute", n->off,
                              "node %u '%.*s' has an attribute '%.*s' that is no tag (it holds a tensor or a "
                              "graph): choose another carrier",
-                             ir_node_index(r->w->m, r->node), STR_ARG(n->name), STR_ARG(key));
+                             ir_node_index(r->w->m, r->node), STR_ARG(ir_node_name(r->w->m, n)),
+                             STR_ARG(key));
     }
     if (grow(&u->fields, &r->w->cap_fields, (size_t)u->n_fields + 1, sizeof *u->fields) != 0)
         return onnx_write_no_memory(r->w);
@@ -123,7 +124,7 @@ static void our_field(struct onnx_record *r, uint64_t off, uint64_t len)
 int onnx_edit_node(struct onnx_record *r, bool was_tagged, const struct annot *a, size_t n)
 {
     struct onnx_writer *w = r->w;
-    struct ir_span span = w->m->nodes[r->node].span;
+    struct ir_span span = ir_node_span(&w->m->nodes[r->node]);
     struct wire wire = wire_over(w->m->bytes + span.off, span.len);
     struct wire_field f;
     struct str fresh = {0};

@@ -66,7 +66,7 @@ static const char *kind_text(uint8_t kind)
 int onnx_define(struct onnx_reader *r, uint32_t *value, struct ir_value v)
 {
     uint32_t before = local(r, v.name);
-    struct str name = r->m->names.text[v.name];
+    struct str name = names_text(&r->m->names, v.name);
     if (before != IR_NONE && name.n)
         return onnx_fail(r, (const uint8_t *)r->here,
                          "expected one definition of '%.*s' but found two: %s, and %s (the graph is not SSA)",
@@ -148,9 +148,9 @@ static uint32_t find_info(struct onnx_reader *r, struct str name)
     uint32_t from = r->next_info;
     if (from < t->n && t->n - from > INFO_AHEAD)
         for (uint32_t i = INFO_AHEAD - INFO_SKIP; i < INFO_AHEAD; i++)
-            __builtin_prefetch(t->text[from + i].s);
+            __builtin_prefetch(names_text(t, from + i).s);
     for (uint32_t id = from; id < t->n && id - from < INFO_SKIP; id++) {
-        if (str_eq(t->text[id], name)) {
+        if (str_eq(names_text(t, id), name)) {
             r->next_info = id + 1;
             return id;
         }
@@ -268,8 +268,11 @@ static int define_param(struct onnx_reader *r, uint32_t *value, bool *graph_inpu
     int rc = intern_text(r, &name, text);
     if (rc)
         return rc;
-    if ((rc = onnx_keep_text(r, &r->m->names.text[name])) != 0)
+    struct str kept = text;
+    if ((rc = onnx_keep_text(r, &kept)) != 0)
         return rc;
+    if (kept.s != text.s && names_move(&r->m->names, name, kept) != 0)
+        return onnx_no_memory(r);
     struct ir_value v = {.name = name, .def = r->m->n_params, .kind = IR_VALUE_PARAM};
     *value = text.n ? local(r, name) : IR_NONE;
     *graph_input = *value != IR_NONE && r->m->values[*value].kind == IR_VALUE_INPUT;
@@ -311,13 +314,13 @@ static int read_initializer(struct onnx_reader *r, struct str body, bool sparse)
 
 /* ---- graphs */
 
-static int graph_field(struct onnx_reader *r, const struct wire_field *f, uint32_t seg)
+static int graph_field(struct onnx_reader *r, const struct wire_field *f)
 {
     struct str body = wire_str(f);
     r->here = body.s;
     switch (f->number) {
     case ONNX_GRAPH_NODE:
-        return onnx_read_node(r, body, seg);
+        return onnx_read_node(r, body);
     case ONNX_GRAPH_NAME:
         r->m->graphs[r->graph].name = body;
         return 0;
@@ -357,7 +360,7 @@ static int read_default(struct onnx_reader *r, struct str body)
     return rc ? rc : onnx_attr_tensors(r, body);
 }
 
-static int function_field(struct onnx_reader *r, struct ir_op *op, const struct wire_field *f, uint32_t seg)
+static int function_field(struct onnx_reader *r, struct ir_op *op, const struct wire_field *f)
 {
     struct str body = wire_str(f);
     uint32_t value;
@@ -381,7 +384,7 @@ static int function_field(struct onnx_reader *r, struct ir_op *op, const struct 
     case ONNX_FUNCTION_ATTRIBUTE_PROTO:
         return read_default(r, body);
     case ONNX_FUNCTION_NODE:
-        return onnx_read_node(r, body, seg);
+        return onnx_read_node(r, body);
     case ONNX_FUNCTION_VALUE_INFO:
         return read_value_info(r, body);
     default:
@@ -396,10 +399,11 @@ static int walk_occurrence(struct onnx_reader *r, struct ir_op *op, uint32_t seg
     struct wire_field f;
     const uint8_t *ahead = w.at;
     int rc = 0, step = 0;
+    r->seg = seg;
     while (rc == 0 && (step = wire_next(&w, &f)) == 1)
         if (f.type == WIRE_LEN) {
             ahead = wire_prefetch(&w, ahead);
-            rc = function ? function_field(r, op, &f, seg) : graph_field(r, &f, seg);
+            rc = function ? function_field(r, op, &f) : graph_field(r, &f);
         }
     if (rc == 0 && step < 0) {
         r->bad = w.at;
@@ -432,6 +436,20 @@ static void *copy(struct onnx_reader *r, const void *list, uint32_t n, size_t si
     return p;
 }
 
+/* Occurrences come in the order of the file. */
+static int keep_segs(struct onnx_reader *r)
+{
+    struct ir_graph *g = &r->m->graphs[r->graph];
+    uint32_t first = r->graphs[r->graph].first_seg, n = 0;
+    for (uint32_t s = first; s != IR_NONE; s = r->seg_next[s])
+        n++;
+    if (!(g->segs = arena_alloc(&r->m->arena, n, sizeof *g->segs)))
+        return onnx_no_memory(r);
+    for (uint32_t s = first; s != IR_NONE; s = r->seg_next[s])
+        g->segs[g->n_segs++] = s;
+    return 0;
+}
+
 static int keep_lists(struct onnx_reader *r)
 {
     struct ir_graph *g = &r->m->graphs[r->graph];
@@ -443,7 +461,7 @@ static int keep_lists(struct onnx_reader *r)
     g->n_inputs = r->n_inputs;
     g->n_outputs = r->n_outputs;
     g->n_attr_params = r->n_attrs;
-    return 0;
+    return keep_segs(r);
 }
 
 int onnx_read_graph(struct onnx_reader *r, uint32_t graph)

@@ -136,7 +136,7 @@ static int attr_graphs(struct onnx_reader *r, struct str name, struct str attr)
     uint32_t attr_seg, merged = IR_NONE, count = 0;
     int rc = 0;
     if (r->node_seg == IR_NONE)
-        rc = new_seg(r, &r->node_seg, onnx_at(m, m->nodes[r->node].span), m->nodes[r->node].seg);
+        rc = new_seg(r, &r->node_seg, onnx_at(m, ir_node_span(&m->nodes[r->node])), r->seg);
     if (rc == 0)
         rc = new_seg(r, &attr_seg, attr, r->node_seg);
     while (rc == 0 && wire_next(&w, &f) == 1) {
@@ -214,11 +214,18 @@ static int push_ref(struct onnx_reader *r, struct onnx_ref **list, uint32_t *n, 
 
 static void note_attr(const struct onnx_reader *r, struct ir_node *n, const struct wire_field *f)
 {
-    uint64_t record = n->span.off, at = (uint64_t)(f->start - r->m->bytes) - record,
+    uint64_t record = n->off, at = (uint64_t)(f->start - r->m->bytes) - record,
              end = (uint64_t)(f->body - r->m->bytes) + f->len - record;
     if (n->attrs_end == 0 && at < ONNX_FAR) /* else it is looked for from the record's start */
         n->attrs_at = (uint16_t)at;
     n->attrs_end = end < ONNX_FAR ? (uint16_t)end : ONNX_FAR;
+}
+
+static int set_name(struct onnx_reader *r, struct str name)
+{
+    if (str_chr(name, '/') >= 0)
+        r->m->gradient_names |= str_find(name, STR_LIT("rad/")) >= 0;
+    return ir_node_set_name(r->m, r->node, name) == 0 ? 0 : onnx_no_memory(r);
 }
 
 static int node_field(struct onnx_reader *r, struct ir_op *op, const struct wire_field *f)
@@ -231,10 +238,7 @@ static int node_field(struct onnx_reader *r, struct ir_op *op, const struct wire
         r->m->gradient_names |= str_ends(wire_str(f), STR_LIT("_grad"));
         return push_ref(r, &r->outs, &r->n_outs, &r->cap_outs, wire_str(f));
     case ONNX_NODE_NAME:
-        n->name = wire_str(f);
-        if (str_chr(n->name, '/') >= 0)
-            r->m->gradient_names |= str_find(n->name, STR_LIT("rad/")) >= 0;
-        return 0;
+        return set_name(r, wire_str(f));
     case ONNX_NODE_OP_TYPE:
         op->type = wire_str(f);
         return 0;
@@ -285,34 +289,41 @@ static int define_outputs(struct onnx_reader *r)
     return rc;
 }
 
-static int new_node(struct onnx_reader *r, struct str body, uint32_t seg)
+static int new_node(struct onnx_reader *r, struct str body)
 {
     struct ir_model *m = r->m;
     if (m->n_nodes >= r->max_nodes)
         return onnx_fail(r, (const uint8_t *)body.s, "there are more than %llu nodes",
                          (unsigned long long)r->max_nodes);
-    int rc = onnx_room(r, &m->nodes, &r->cap_nodes, (size_t)m->n_nodes + 1, sizeof *m->nodes);
+    int rc = onnx_room(r, &m->nodes, &r->cap_nodes, (size_t)m->n_nodes + 2, sizeof *m->nodes);
     if (rc)
         return rc;
     r->node = m->n_nodes++;
-    m->nodes[r->node] = (struct ir_node){.span = onnx_span(m, body),
-                                         .graph = r->graph,
-                                         .seg = seg,
-                                         .operands = m->n_operands,
-                                         .body = IR_NONE};
+    m->nodes[r->node] = (struct ir_node){.graph = r->graph, .operands = m->n_operands, .body = IR_NONE};
+    ir_node_place(&m->nodes[r->node], onnx_span(m, body));
     r->n_ins = r->n_outs = 0;
     r->last_body = r->node_seg = IR_NONE;
     r->node_classes = (struct str){0};
     return 0;
 }
 
-int onnx_read_node(struct onnx_reader *r, struct str body, uint32_t seg)
+static int add_operands(struct onnx_reader *r)
 {
     struct ir_model *m = r->m;
+    int rc = use_inputs(r);
+    m->nodes[r->node].outputs = m->n_operands;
+    if (rc == 0)
+        rc = define_outputs(r);
+    m->nodes[r->node + 1].operands = m->n_operands;
+    return rc;
+}
+
+int onnx_read_node(struct onnx_reader *r, struct str body)
+{
     struct wire w = onnx_wire(body);
     struct wire_field f;
     struct ir_op op = {0};
-    int rc = new_node(r, body, seg), step = 0;
+    int rc = new_node(r, body), step = 0;
     if (rc)
         return rc;
     while (rc == 0 && (step = wire_next(&w, &f)) == 1)
@@ -322,15 +333,10 @@ int onnx_read_node(struct onnx_reader *r, struct str body, uint32_t seg)
         r->bad = w.at;
         rc = onnx_malformed(r, step);
     }
-    struct ir_node *n = &m->nodes[r->node];
-    n->n_in = r->n_ins;
-    n->n_out = r->n_outs;
     if (rc == 0)
-        rc = onnx_intern_op(r, &n->op, op);
+        rc = onnx_intern_op(r, &r->m->nodes[r->node].op, op);
     if (rc == 0)
-        rc = use_inputs(r);
-    if (rc == 0)
-        rc = define_outputs(r);
+        rc = add_operands(r);
     if (rc == 0)
         rc = onnx_note_list(r);
     if (rc == 0)

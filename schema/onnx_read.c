@@ -118,6 +118,8 @@ static int check_model(struct onnx_reader *r)
     int rc;
     if (r->m->size == 0)
         return diag_error(r->d, IR_EINPUT, "no ONNX model: the file is empty");
+    if (r->m->size > IR_SIZE_MAX)
+        return diag_error(r->d, IR_EINPUT, "the file is larger than 2^48 bytes");
     while ((rc = wire_next(&w, &f)) == 1)
         graph |= wire_is_len(&f, ONNX_MODEL_GRAPH);
     if (rc)

@@ -56,6 +56,7 @@ struct onnx_reader {
 
     /* Where we are, for messages. */
     uint32_t graph;     /* IR_NONE: at the model's level */
+    uint32_t seg;       /* of that graph: the one being walked */
     uint32_t node;      /* node being read, or IR_NONE */
     const char *here;   /* record of the graph being read: a node, an initializer, an input */
     const uint8_t *bad; /* where the walker stopped */
@@ -208,7 +209,7 @@ static inline bool onnx_plain_pair(struct str *one, struct str *two, struct str 
 
 /* ---- onnx_node.c */
 
-int onnx_read_node(struct onnx_reader *r, struct str body, uint32_t seg);
+int onnx_read_node(struct onnx_reader *r, struct str body);
 int onnx_intern_op(struct onnx_reader *r, uint32_t *id, struct ir_op op);
 int onnx_new_graph(struct onnx_reader *r, uint32_t *id, struct ir_graph g);
 /* One more occurrence of a graph: a segment inside segment `parent`. */

@@ -73,8 +73,7 @@ void onnx_uncharge(struct onnx_reader *r, size_t bytes)
 
 static int charge_names(struct onnx_reader *r)
 {
-    const struct names *t = &r->m->names;
-    size_t now = t->cap * sizeof *t->text + (t->slots ? (t->mask + 1) * sizeof *t->slots : 0);
+    size_t now = names_bytes(&r->m->names);
     size_t more = now - r->names_charged;
     r->names_charged = now;
     return charge(r, more);

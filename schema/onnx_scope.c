@@ -19,7 +19,7 @@ static int bind_all(struct onnx_reader *r, uint32_t graph)
     const struct onnx_graph *g = &r->graphs[graph];
     for (uint32_t v = g->first_value; v < g->first_value + g->n_values; v++) {
         uint32_t name = r->m->values[v].name;
-        if (r->m->names.text[name].n == 0)
+        if (names_text(&r->m->names, name).n == 0)
             continue;
         int rc = r->bind[name] == IR_NONE ? 0 : push_undo(r, name, r->bind[name]);
         if (rc)
@@ -69,7 +69,7 @@ static int enter(struct onnx_reader *r, uint32_t graph)
     int rc = bind_all(r, graph);
     for (uint32_t n = g->first_node; rc == 0 && n < g->first_node + g->n_nodes; n++) {
         const struct ir_node *node = &m->nodes[n];
-        for (uint32_t i = 0; rc == 0 && i < node->n_in; i++)
+        for (uint32_t i = 0; rc == 0 && i < ir_node_n_in(node); i++)
             rc = resolve(r, graph, &m->operands[node->operands + i]);
     }
     for (uint32_t i = 0; rc == 0 && i < g->n_outputs; i++)

@@ -22,8 +22,8 @@ int onnx_entry_walk(struct str *key, struct str *value, struct str body, const u
 /* Reports that a node's record is malformed inside. */
 static int bad_node(struct ir_model *m, uint32_t node, const char *field, int error, const uint8_t *bad)
 {
-    struct str name = m->nodes[node].name;
-    uint64_t offset = bad ? (uint64_t)(bad - m->bytes) : m->nodes[node].span.off;
+    struct str name = ir_node_name(m, &m->nodes[node]);
+    uint64_t offset = bad ? (uint64_t)(bad - m->bytes) : m->nodes[node].off;
     return diag_error_at(m->diag, IR_EINPUT, NULL, field, offset, "node %u '%.*s': %s",
                          ir_node_index(m, node), STR_ARG(name), wire_error_text(error));
 }
@@ -207,7 +207,7 @@ static int attr_decode(struct ir_model *m, uint32_t node, struct ir_attr *out, s
 /* The part of a node's record where its attributes lie. */
 static struct str attrs_of(const struct ir_model *m, const struct ir_node *n)
 {
-    struct str record = onnx_at(m, n->span);
+    struct str record = onnx_at(m, ir_node_span(n));
     if (n->attrs_end != ONNX_FAR)
         record.n = n->attrs_end;
     return str_sub(record, n->attrs_at, record.n - n->attrs_at);
@@ -243,7 +243,7 @@ static int source_attr(struct ir_model *m, uint32_t node, const char *name, stru
 
 static int source_meta(struct ir_model *m, uint32_t node, const char *key, struct str *out)
 {
-    struct wire w = onnx_wire(onnx_at(m, m->nodes[node].span));
+    struct wire w = onnx_wire(onnx_at(m, ir_node_span(&m->nodes[node])));
     struct wire_field f;
     struct str wanted = str_of(key);
     uint64_t fields = 0;

@@ -25,7 +25,7 @@ static bool tagging(const struct onnx_writer *w)
 static uint32_t seg_of_node(const struct onnx_writer *w, uint32_t node)
 {
     const struct ir_model *m = w->m;
-    uint64_t off = m->nodes[node].span.off;
+    uint64_t off = m->nodes[node].off;
     uint32_t lo = 0, hi = m->n_segs;
     if (m->nodes[node].body == IR_NONE)
         return IR_NONE;
@@ -69,10 +69,10 @@ static int touch_node(struct onnx_writer *w, struct splice *s, uint32_t *records
     uint32_t seg = seg_of_node(w, node), parent;
     if (seg != IR_NONE)
         return touch_seg(w, s, records, record, seg);
-    int rc = touch_seg(w, s, records, &parent, n->seg);
+    int rc = touch_seg(w, s, records, &parent, ir_node_seg(w->m, n));
     if (rc)
         return rc;
-    *record = splice_record(s, n->span.off, n->span.len, parent);
+    *record = splice_record(s, n->off, n->len, parent);
     return *record == SPLICE_TOP ? onnx_write_no_memory(w) : 0;
 }
 
@@ -87,7 +87,7 @@ static void mark_tagged(struct onnx_writer *w, uint32_t seg)
 /* Does a node carry entries that an earlier run wrote? */
 static bool carries(const struct onnx_writer *w, uint32_t node)
 {
-    struct str body = onnx_source_at(w->m, w->m->nodes[node].span);
+    struct str body = onnx_source_at(w->m, ir_node_span(&w->m->nodes[node]));
     struct wire wire = wire_over((const uint8_t *)body.s, body.n);
     struct wire_field f;
     while (wire_next(&wire, &f) == 1)
@@ -153,7 +153,7 @@ static int edit_node(struct onnx_writer *w, uint32_t node, bool was_tagged, cons
     if (rc == 0 && tagging(w))
         rc = touch_node(w, &w->out, w->out_seg, &r.out, node);
     if (rc == 0 && n) {
-        mark_tagged(w, w->m->nodes[node].seg);
+        mark_tagged(w, ir_node_seg(w->m, &w->m->nodes[node]));
         mark_tagged(w, seg_of_node(w, node));
     }
     if (was_tagged)
@@ -265,7 +265,7 @@ static int choose_widths(struct onnx_writer *w)
     for (size_t i = 0; rc == 0 && i < w->n_touched; i++) {
         const struct onnx_touched *t = &w->touched[i];
         if (t->tagged)
-            rc = note_width(w, false, t->node, t->base, w->m->nodes[t->node].span);
+            rc = note_width(w, false, t->node, t->base, ir_node_span(&w->m->nodes[t->node]));
         else
             keep_width(w, t->base, t->out);
     }

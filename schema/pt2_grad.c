@@ -54,12 +54,12 @@ static void node_grad(struct ir_model *m, const struct ir_node *n, bool no_grad)
     bool grad = false;
     if (body != IR_NONE)
         no_grad = m->graphs[body].no_grad;
-    uint32_t operands = cuts(name) ? 0 : !no_grad ? n->n_in : is_view(name) ? 1 : 0;
-    for (uint32_t i = 0; i < operands && i < n->n_in; i++) {
+    uint32_t operands = cuts(name) ? 0 : !no_grad ? ir_node_n_in(n) : is_view(name) ? 1 : 0;
+    for (uint32_t i = 0; i < operands && i < ir_node_n_in(n); i++) {
         uint32_t v = ir_node_input(m, n, i);
         grad |= v != IR_NONE && m->layouts[v].requires_grad;
     }
-    for (uint32_t i = 0; i < n->n_out; i++) {
+    for (uint32_t i = 0; i < ir_node_n_out(n); i++) {
         uint32_t v = ir_node_output(m, n, i);
         if (v != IR_NONE)
             m->layouts[v].requires_grad = grad && differentiable(m->values[v].dtype);

@@ -36,6 +36,8 @@ static const struct higher_order *higher_order(struct str type)
 /* A node while it is read. */
 struct reading {
     struct ir_node node;
+    struct str name;
+    uint32_t n_out;
     uint32_t inputs;               /* token of its arguments */
     const struct higher_order *ho; /* NULL: not one, or one not known */
     uint32_t last_body;            /* IR_NONE: no graph so far */
@@ -109,8 +111,7 @@ static int use(struct pt2_reader *r, struct reading *n, uint32_t token)
     uint32_t value = pt2_lookup(r, name);
     if (value == IR_NONE)
         return pt2_fail(r, token, "uses \"%.*s\", which nothing before it defines",
-                        STR_ARG(r->m->names.text[name]));
-    n->node.n_in++;
+                        STR_ARG(names_text(&r->m->names, name)));
     return (rc = add_operand(r, value)) != 0 ? rc : add_arg(r, n, value);
 }
 
@@ -121,21 +122,19 @@ static int define(struct pt2_reader *r, struct reading *n, uint32_t token)
     if (rc != 0)
         return rc;
     struct ir_value v = {.kind = IR_VALUE_NODE, .def = r->m->n_nodes};
-    v.out = (uint16_t)(n->node.n_out < UINT16_MAX ? n->node.n_out : UINT16_MAX);
+    v.out = (uint16_t)(n->n_out < UINT16_MAX ? n->n_out : UINT16_MAX);
     if ((rc = pt2_value_new(&value, r, token, name, v)) != 0)
         return rc;
-    if (n->node.name.n == 0)
-        n->node.name = r->m->names.text[name];
-    n->node.n_out++;
+    if (n->name.n == 0)
+        n->name = names_text(&r->m->names, name);
+    n->n_out++;
     return add_operand(r, value);
 }
 
 static int nothing(struct pt2_reader *r, struct reading *n, bool input)
 {
-    if (input)
-        n->node.n_in++;
-    else
-        n->node.n_out++;
+    if (!input)
+        n->n_out++;
     return add_operand(r, IR_NONE);
 }
 
@@ -199,6 +198,10 @@ static int new_graph(uint32_t *out, struct pt2_reader *r, struct ir_graph g)
     int rc = pt2_room(r, &m->graphs, &r->cap_graphs, (size_t)m->n_graphs + 1, sizeof *m->graphs);
     if (rc != 0)
         return rc;
+    g.n_segs = 1;
+    if (!(g.segs = arena_alloc(&m->arena, 1, sizeof *g.segs)))
+        return pt2_no_memory(r);
+    g.segs[0] = r->program;
     *out = m->n_graphs;
     m->graphs[m->n_graphs++] = g;
     return 0;
@@ -327,6 +330,7 @@ static int read_operands(struct pt2_reader *r, struct reading *n, uint32_t token
     for (uint32_t t = json_first(j, inputs); rc == 0 && t != JSON_NONE; t = json_next(j, inputs, t))
         rc = read_input(r, n, t);
     give_args(r, n);
+    n->node.outputs = r->m->n_operands;
     for (uint32_t t = json_first(j, outputs); rc == 0 && t != JSON_NONE; t = json_next(j, outputs, t))
         rc = read_output(r, n, t);
     return rc;
@@ -348,7 +352,7 @@ static int read_name(struct pt2_reader *r, struct reading *n, uint32_t token)
     uint32_t name = json_get(r->json, token, "name");
     if (name == JSON_NONE || json_kind(r->json, name) == JSON_KIND_NULL)
         return 0;
-    return pt2_string(&n->node.name, r, name, "name");
+    return pt2_string(&n->name, r, name, "name");
 }
 
 /* Where the node lies in the archive; beside it, where in the text, when that is another thing. */
@@ -372,16 +376,16 @@ static int read_node(struct pt2_reader *r, uint32_t token)
     struct ir_model *m = r->m;
     if (m->n_nodes >= r->max_nodes || m->n_nodes >= IR_NONE - 1)
         return pt2_fail(r, token, "more than %llu nodes", (unsigned long long)r->max_nodes);
-    struct reading n = {
-        .node = {.graph = r->graph, .seg = r->program, .operands = m->n_operands, .body = IR_NONE},
-        .last_body = IR_NONE,
-        .first_body = r->n_bodies,
-        .first_arg = r->n_args};
+    struct reading n = {.node = {.graph = r->graph, .operands = m->n_operands, .body = IR_NONE},
+                        .last_body = IR_NONE,
+                        .first_body = r->n_bodies,
+                        .first_arg = r->n_args};
     uint32_t target;
     struct str type;
+    struct ir_span span;
     int rc;
     r->node = m->n_nodes;
-    if ((rc = set_span(&n.node.span, r, token)) != 0 ||
+    if ((rc = set_span(&span, r, token)) != 0 ||
         (rc = pt2_expect(r, token, JSON_KIND_OBJECT, "nodes")) != 0 ||
         (rc = pt2_need(&target, r, token, "target", JSON_KIND_STRING)) != 0 ||
         (rc = pt2_string(&type, r, target, "target")) != 0 || (rc = op_of(&n.node.op, r, type)) != 0 ||
@@ -389,10 +393,12 @@ static int read_node(struct pt2_reader *r, uint32_t token)
         return rc;
     n.ho = higher_order(m->ops[n.node.op].type);
     if ((rc = read_operands(r, &n, token)) != 0 || (rc = check_metadata(r, token)) != 0 ||
-        (rc = pt2_room(r, &m->nodes, &r->cap_nodes, (size_t)m->n_nodes + 1, sizeof *m->nodes)) != 0)
+        (rc = pt2_room(r, &m->nodes, &r->cap_nodes, (size_t)m->n_nodes + 2, sizeof *m->nodes)) != 0)
         return rc;
-    m->nodes[m->n_nodes++] = n.node;
-    return 0;
+    ir_node_place(&n.node, span);
+    m->nodes[m->n_nodes] = n.node;
+    m->nodes[m->n_nodes + 1].operands = m->n_operands;
+    return ir_node_set_name(m, m->n_nodes++, n.name) == 0 ? 0 : pt2_no_memory(r);
 }
 
 /* ---- graphs ---- */
@@ -473,9 +479,9 @@ static int read_graph_outputs(struct pt2_reader *r, uint32_t graph)
         if (rc != 0 || name == NAME_NONE)
             continue;
         uint32_t value = pt2_lookup(r, name);
-        rc = value == IR_NONE
-                 ? pt2_fail(r, t, "output \"%.*s\" is defined nowhere", STR_ARG(r->m->names.text[name]))
-                 : push_id(r, value);
+        rc = value == IR_NONE ? pt2_fail(r, t, "output \"%.*s\" is defined nowhere",
+                                         STR_ARG(names_text(&r->m->names, name)))
+                              : push_id(r, value);
     }
     struct ir_graph *g = &r->m->graphs[r->graph];
     return rc != 0 ? rc : take_ids(r, &g->outputs, &g->n_outputs);

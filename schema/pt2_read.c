@@ -32,7 +32,7 @@ int pt2_room_more(struct pt2_reader *r, void *array_ptr, size_t *cap, size_t nee
     char *p;
     memcpy(&p, array_ptr, sizeof p);
     memset(p + before * elem_size, 0, (*cap - before) * elem_size);
-    size_t names = r->m->names.cap * sizeof(struct str) + (r->m->names.mask + 1) * sizeof(struct name_slot);
+    size_t names = names_bytes(&r->m->names);
     size_t more = (*cap - before) * elem_size + names - r->names_charged;
     r->names_charged = names;
     return arena_charge(a, more) == 0 ? 0 : pt2_no_memory(r);
@@ -468,7 +468,9 @@ int pt2_read(struct ir_model *m, const uint8_t *bytes, uint64_t size, const stru
     m->reader = r;
     m->free_reader = free_reader;
     m->source = &pt2_source;
-    int rc = zip_dir_read(&r->pt2.zip, bytes, size, &m->arena, d);
+    int rc = size <= IR_SIZE_MAX ? 0 : diag_error(d, IR_EINPUT, "the file is larger than 2^48 bytes");
+    if (rc == 0)
+        rc = zip_dir_read(&r->pt2.zip, bytes, size, &m->arena, d);
     if (rc == 0 && (rc = find_programs(r)) == 0)
         rc = load_programs(r);
     if (rc == 0)
@@ -484,8 +486,8 @@ int pt2_read(struct ir_model *m, const uint8_t *bytes, uint64_t size, const stru
 struct str pt2_text(const struct ir_model *m, uint32_t node)
 {
     const struct ir_node *n = &m->nodes[node];
-    const struct pt2_program *prog = &pt2_of(m)->programs[n->seg];
-    struct ir_span span = prog->stored ? n->span : pt2_of(m)->unpacked[node];
+    const struct pt2_program *prog = &pt2_of(m)->programs[ir_node_seg(m, n)];
+    struct ir_span span = prog->stored ? ir_node_span(n) : pt2_of(m)->unpacked[node];
     const char *base = prog->stored ? (const char *)m->bytes : prog->text.s;
     return (struct str){base + span.off, (size_t)span.len};
 }

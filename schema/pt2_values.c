@@ -33,7 +33,7 @@ int pt2_bind(struct pt2_reader *r, uint32_t token, uint32_t name, uint32_t value
         return rc;
     struct pt2_binding *b = &r->bindings[name]; /* which has room now */
     if (b->epoch == r->graph + 1)
-        return pt2_fail(r, token, "value \"%.*s\" is defined twice", STR_ARG(r->m->names.text[name]));
+        return pt2_fail(r, token, "value \"%.*s\" is defined twice", STR_ARG(names_text(&r->m->names, name)));
     b->epoch = r->graph + 1;
     b->value = value;
     return 0;
@@ -77,7 +77,7 @@ static int read_spec(struct pt2_reader *r, uint32_t body, const char *fqn_key, b
     struct pt2_spec *s = &r->specs[name];
     if (s->epoch == r->program + 1)
         return pt2_fail(r, name_token, "argument \"%.*s\" stands twice in the signature",
-                        STR_ARG(r->m->names.text[name]));
+                        STR_ARG(names_text(&r->m->names, name)));
     s->epoch = r->program + 1;
     s->buffer = buffer;
     return pt2_string(&s->fqn, r, fqn, fqn_key);

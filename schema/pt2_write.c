@@ -242,7 +242,7 @@ static int find_original(struct target *t, struct writer *w, struct str remember
 
 static int bad_custom(struct writer *w, uint32_t node, struct str metadata)
 {
-    struct str name = node == ANNOT_MODEL ? STR_LIT("the model") : w->m->nodes[node].name;
+    struct str name = node == ANNOT_MODEL ? STR_LIT("the model") : ir_node_name(w->m, &w->m->nodes[node]);
     uint64_t off = (uint64_t)((const uint8_t *)metadata.s - w->m->bytes);
     char *z = arena_strdup(&w->arena, name.s, name.n);
     return diag_error_at(w->d, IR_EINPUT, z, "metadata.custom", off,
@@ -348,7 +348,7 @@ static int tag_node(struct writer *w, uint32_t node, const struct annot *members
     if ((rc = target_read(&t, w, text, false)) != 0 || (rc = find_original(&t, w, w->was.nodes[node])) != 0 ||
         (rc = make_custom(&custom, w, &t, node, members, n)) != 0)
         return rc;
-    return apply(w, w->m->nodes[node].seg, &t, custom);
+    return apply(w, ir_node_seg(w->m, &w->m->nodes[node]), &t, custom);
 }
 
 /* The model's annotations, which are the last ones. */
@@ -368,8 +368,9 @@ static int tag_nodes(struct writer *w)
     uint32_t seg = IR_NONE;
     bool search = false;
     for (uint32_t node = 0; node < w->m->n_nodes; node++) {
-        if (w->m->nodes[node].seg != seg) {
-            seg = w->m->nodes[node].seg;
+        uint32_t program = ir_node_seg(w->m, &w->m->nodes[node]);
+        if (program != seg) {
+            seg = program;
             search = has(w->pt2->programs[seg].text, "\"custom\"");
         }
         size_t n = count_members(w->a, at, node);

@@ -654,7 +654,7 @@ static void put_name(struct out *o, const struct bench *b, const struct plan_row
     const struct ir_node *n = &b->m.nodes[r->node];
     if (!str_is(r->graph, "-"))
         put(o, "%.*s|", STR_ARG(r->graph));
-    put_str(o, n->name.n ? n->name : ir_value_name(&b->m, ir_node_output(&b->m, n, 0)));
+    put_str(o, ir_node_label(&b->m, n));
 }
 
 static const char *const evidence_names[] = {"-", "param", "metadata", "scope", "bias", "neighbour"};

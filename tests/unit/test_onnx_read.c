@@ -70,7 +70,7 @@ Test(onnx_read, a_whole_model)
     cr_assert_eq(r.m.n_params, 1);
     cr_assert_eq(r.m.n_values, 4);
     cr_assert(str_is(ir_node_op(&r.m, &r.m.nodes[0])->type, "MatMul"));
-    cr_assert(str_is(r.m.nodes[1].name, "z"));
+    cr_assert(str_is(ir_node_name(&r.m, &r.m.nodes[1]), "z"));
     cr_assert_eq(r.m.nodes[0].body, IR_NONE);
     cr_assert_eq(operand(&r, 0, 1), r.m.params[0].value);
     cr_assert_eq(operand(&r, 1, 0), ir_node_output(&r.m, &r.m.nodes[0], 0));
@@ -137,7 +137,7 @@ Test(onnx_read, the_last_of_a_field_counts)
     cr_assert_eq(r.rc, 0);
     cr_assert_eq(r.m.ir_version, 9);
     cr_assert(str_is(r.m.graphs[0].name, "new"));
-    cr_assert(str_is(r.m.nodes[0].name, "new name"));
+    cr_assert(str_is(ir_node_name(&r.m, &r.m.nodes[0]), "new name"));
     cr_assert(str_is(r.m.ops[r.m.nodes[0].op].type, "New"));
     cr_assert_eq(r.m.ops[r.m.nodes[0].op].domain.n, 0);
     reading_free(&r);
@@ -177,8 +177,8 @@ Test(onnx_read, omitted_operands_and_outputs)
     add_input(&g, "x");
     read_graph(&r, g);
     const struct ir_node *node = &r.m.nodes[0];
-    cr_assert_eq(node->n_in, 4);
-    cr_assert_eq(node->n_out, 3);
+    cr_assert_eq(ir_node_n_in(node), 4);
+    cr_assert_eq(ir_node_n_out(node), 3);
     cr_assert_eq(operand(&r, 0, 0), find_value(&r, 0, "x"));
     cr_assert_eq(operand(&r, 0, 1), IR_NONE);
     cr_assert_eq(operand(&r, 0, 2), find_value(&r, 0, "x"));
@@ -224,7 +224,7 @@ Test(onnx_read, unknown_fields_and_groups_are_skipped)
     read_bytes(&r, m);
     cr_assert_eq(r.rc, 0, "%s", reading_message(&r));
     cr_assert_eq(r.m.n_nodes, 1);
-    cr_assert(str_is(r.m.nodes[0].name, "y"));
+    cr_assert(str_is(ir_node_name(&r.m, &r.m.nodes[0]), "y"));
     cr_assert_eq(r.m.ir_version, 0);
     reading_free(&r);
 }
@@ -261,12 +261,94 @@ Test(onnx_read, a_graph_may_come_in_parts)
     cr_assert(str_is(r.m.graphs[0].name, "second"));
     cr_assert_eq(operand(&r, 0, 0), r.m.params[0].value);
     for (uint32_t n = 0; n < 2; n++) {
-        struct ir_span s = r.m.segs[r.m.nodes[n].seg].span, node = r.m.nodes[n].span;
+        struct ir_span s = r.m.segs[ir_node_seg(&r.m, &r.m.nodes[n])].span,
+                       node = ir_node_span(&r.m.nodes[n]);
         cr_assert(node.off > s.off && node.off + node.len <= s.off + s.len);
         has_prefix(&r, s);
         has_prefix(&r, node);
     }
-    cr_assert_neq(r.m.nodes[0].seg, r.m.nodes[1].seg);
+    cr_assert_neq(ir_node_seg(&r.m, &r.m.nodes[0]), ir_node_seg(&r.m, &r.m.nodes[1]));
+    reading_free(&r);
+}
+
+Test(onnx_read, many_occurrences_of_a_graph)
+{
+    enum { N = 9 };
+    struct reading r;
+    struct pb m = {0};
+    pb_int(&m, 1, 8);
+    for (int i = 0; i < N; i++) { /* every third holds no node */
+        struct pb g = {0};
+        char out[] = {(char)('a' + i), 0};
+        if (i % 3)
+            add_node(&g, "Constant", "", out);
+        pb_sub(&m, 7, g);
+    }
+    read_bytes(&r, m);
+    cr_assert_eq(r.rc, 0, "%s", reading_message(&r));
+    cr_assert_eq(r.m.n_nodes, 6);
+    for (uint32_t n = 0; n < r.m.n_nodes; n++) {
+        struct ir_span s = r.m.segs[ir_node_seg(&r.m, &r.m.nodes[n])].span,
+                       node = ir_node_span(&r.m.nodes[n]);
+        cr_assert(node.off > s.off && node.off + node.len == s.off + s.len);
+    }
+    cr_assert_eq(ir_verify(&r.m, &r.d), 0);
+    reading_free(&r);
+}
+
+/* A node whose name stands behind `before` bytes of doc_string. */
+static void add_named(struct pb *graph, size_t before, const char *name, size_t n, const char *again)
+{
+    struct pb node = {0};
+    char *doc = calloc(1, before + 1);
+    cr_assert(doc);
+    pb_text(&node, 4, "Constant");
+    pb_bytes(&node, 6, doc, before);
+    pb_bytes(&node, 3, name, n);
+    if (again)
+        pb_text(&node, 3, again);
+    pb_sub(graph, 1, node);
+    free(doc);
+}
+
+Test(onnx_read, names_that_are_long_or_far_from_the_start_of_their_node)
+{
+    enum { LONG = 70000 };
+    struct reading r;
+    struct pb g = {0};
+    char *name = malloc(LONG);
+    cr_assert(name);
+    memset(name, 'n', LONG);
+    size_t n[] = {5, UINT16_MAX, UINT16_MAX + 1, LONG, 7, 0, 9, 3};
+    add_named(&g, 10, name, n[0], NULL);
+    add_named(&g, 10, name, n[1], NULL);
+    add_named(&g, 10, name, n[2], NULL);
+    add_named(&g, 10, name, n[3], NULL);
+    add_named(&g, LONG, name, n[4], NULL);
+    add_named(&g, LONG, name, n[5], NULL);
+    add_named(&g, LONG, name, LONG, "nnnnnnnnn"); /* the last of two counts */
+    add_named(&g, 10, name, n[7], NULL);
+    for (size_t before = UINT16_MAX - 12; before < UINT16_MAX + 2; before++)
+        add_named(&g, before, name, 8, NULL);
+    read_graph(&r, g);
+    cr_assert_eq(r.rc, 0, "%s", reading_message(&r));
+    for (uint32_t i = 0; i < r.m.n_nodes; i++) {
+        struct str got = ir_node_name(&r.m, &r.m.nodes[i]);
+        size_t want = i < sizeof n / sizeof *n ? n[i] : 8;
+        cr_assert(str_eq(got, (struct str){name, want}), "name of node %u has %zu bytes", i, got.n);
+    }
+    reading_free(&r);
+    free(name);
+}
+
+Test(onnx_read, no_file_has_as_many_bytes)
+{
+    struct reading r = {.rc = 0};
+    static const uint8_t byte[1] = {0};
+    diag_init(&r.d);
+    ir_model_init(&r.m, &r.d, 0);
+    cr_assert_eq(onnx_read(&r.m, byte, UINT64_C(1) << 48, NULL, &r.d), IR_EINPUT);
+    cr_assert_str_eq(reading_message(&r), "the file is larger than 2^48 bytes");
     reading_free(&r);
 }
 
@@ -283,8 +365,9 @@ Test(onnx_read, segments_lead_from_a_nested_node_to_the_model)
     pb_sub(&g, 1, branch);
     add_input(&g, "x");
     read_graph(&r, g);
-    uint32_t inner_node = r.m.graphs[2].first_node, seg = r.m.nodes[inner_node].seg, steps = 0;
-    struct ir_span inside = r.m.nodes[inner_node].span;
+    uint32_t inner_node = r.m.graphs[2].first_node, seg = ir_node_seg(&r.m, &r.m.nodes[inner_node]),
+             steps = 0;
+    struct ir_span inside = ir_node_span(&r.m.nodes[inner_node]);
     for (; seg != IR_NONE; seg = r.m.segs[seg].parent, steps++) {
         struct ir_span s = r.m.segs[seg].span;
         cr_assert(inside.off > s.off && inside.off + inside.len <= s.off + s.len);
@@ -384,7 +467,7 @@ Test(onnx_read, functions_define_operators)
     cr_assert(str_is(fn->attr_params[0], "axis"));
     cr_assert(str_is(fn->attr_params[1], "alpha"));
     cr_assert_eq(r.m.ops[r.m.graphs[3].op].domain.n, 0);
-    cr_assert_eq(r.m.nodes[fn->first_node].seg, 0);
+    cr_assert_eq(ir_node_seg(&r.m, &r.m.nodes[fn->first_node]), 0);
     cr_assert_eq(r.m.segs[0].parent, IR_NONE);
     cr_assert_eq(ir_verify(&r.m, &r.d), 0, "%s", reading_message(&r));
     reading_free(&r);
@@ -573,7 +656,7 @@ Test(onnx_read, the_place_of_a_second_definition)
     read_bytes(&r, make_model(g));
     cr_assert_eq(r.rc, IR_EINPUT);
     cr_assert_str_eq(r.d.items[0].field, "graph.node[1].then_branch.node[1]");
-    cr_assert_eq(r.d.items[0].offset, r.m.nodes[3].span.off);
+    cr_assert_eq(r.d.items[0].offset, r.m.nodes[3].off);
     reading_free(&r);
 }
 

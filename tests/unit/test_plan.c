@@ -30,7 +30,7 @@ static const char *annotations(enum carrier c)
     cr_assert_eq(plan_annotate(&a, &b.p, false, c, &b.d), 0);
     for (size_t i = 0; i < a.n; i++) {
         const struct annot *x = &a.a[i];
-        struct str name = b.m.nodes[x->node].name;
+        struct str name = ir_node_name(&b.m, &b.m.nodes[x->node]);
         n += (size_t)snprintf(text + n, sizeof text - n, "%.*s %s %.*s=", STR_ARG(name), kinds[x->kind],
                               STR_ARG(x->key));
         if (x->kind == ANNOT_ATTR_INT)

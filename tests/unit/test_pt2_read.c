@@ -68,8 +68,8 @@ Test(pt2_read, a_small_program)
     const struct ir_op *op = ir_node_op(m, node(&o, 0));
     cr_expect(str_is(op->domain, "torch") && str_is(op->type, "aten.linear.default") &&
               op->function == IR_NONE);
-    cr_expect(str_is(node(&o, 0)->name, "linear"));
-    cr_assert(node(&o, 0)->n_in == 2 && node(&o, 0)->n_out == 1);
+    cr_expect(str_is(ir_node_name(&o.m, node(&o, 0)), "linear"));
+    cr_assert(ir_node_n_in(node(&o, 0)) == 2 && ir_node_n_out(node(&o, 0)) == 1);
     cr_expect(value_is(&o, ir_node_input(m, node(&o, 0), 0), "x"));
     cr_expect(value_is(&o, ir_node_input(m, node(&o, 0), 1), "fc.weight"));
     uint32_t y = ir_node_output(m, node(&o, 0), 0);
@@ -84,9 +84,9 @@ Test(pt2_read, a_small_program)
 
     /* the span is the node's JSON in the archive */
     const char *linear = strstr((char *)o.bytes.b + 65, "{\"target\"");
-    cr_expect_eq(node(&o, 0)->span.off, (uint64_t)(linear - (char *)o.bytes.b));
+    cr_expect_eq(node(&o, 0)->off, (uint64_t)(linear - (char *)o.bytes.b));
     struct str text = pt2_text(m, 0);
-    cr_expect(text.s == linear && text.n == node(&o, 0)->span.len && text.s[text.n - 1] == '}');
+    cr_expect(text.s == linear && text.n == node(&o, 0)->len && text.s[text.n - 1] == '}');
     cr_expect(str_find(text, STR_LIT("aten.relu")) < 0 && str_find(text, STR_LIT("nn_module_stack")) > 0);
     close_model(&o);
 }
@@ -173,10 +173,12 @@ Test(pt2_read, several_outputs_and_none)
 {
     struct opened o;
     open_file(&o, "tests/pt2/outputs.pt2");
-    cr_expect(node(&o, 0)->n_out == 2 && value_is(&o, ir_node_output(&o.m, node(&o, 0), 1), "getitem_1"));
+    cr_expect(ir_node_n_out(node(&o, 0)) == 2 &&
+              value_is(&o, ir_node_output(&o.m, node(&o, 0), 1), "getitem_1"));
     cr_expect_eq(o.m.values[ir_node_output(&o.m, node(&o, 0), 1)].dtype, 7, "int64");
     cr_expect_not(o.m.layouts[ir_node_output(&o.m, node(&o, 0), 1)].requires_grad);
-    cr_expect(node(&o, 1)->n_out == 2 && value_is(&o, ir_node_output(&o.m, node(&o, 1), 0), "getitem_2"));
+    cr_expect(ir_node_n_out(node(&o, 1)) == 2 &&
+              value_is(&o, ir_node_output(&o.m, node(&o, 1), 0), "getitem_2"));
     cr_expect_eq(o.m.graphs[0].n_outputs, 1, "None and 3 are no values");
     close_model(&o);
 }
@@ -297,7 +299,7 @@ Test(pt2_read, several_programs)
     cr_expect(o.m.graphs[0].n_params == 3 && o.m.graphs[2].n_params == 3 && o.m.graphs[2].first_param == 3);
     cr_expect_eq(o.m.n_modules, 2, "each once");
     uint32_t last = o.m.n_nodes - 1;
-    cr_expect_eq(o.m.nodes[last].seg, 1);
+    cr_expect_eq(ir_node_seg(&o.m, &o.m.nodes[last]), 1);
     cr_expect(str_starts(pt2_text(&o.m, last), STR_LIT("{\"target\": \"torch.ops.aten.linear.default\"")));
     close_model(&o);
 }

@@ -240,7 +240,7 @@ Test(tag, strip_after_another_tool)
     open_model(&x, &t);
     pb_int(&changed, 1, 8);
     for (uint32_t i = 1; i < 3; i++)
-        pb_bytes(&graph, 1, t.b + x.m.nodes[i].span.off, x.m.nodes[i].span.len);
+        pb_bytes(&graph, 1, t.b + x.m.nodes[i].off, x.m.nodes[i].len);
     pb_sub(&changed, 7, graph);
     pb_raw(&changed, t.b + x.m.meta[0].span.off, x.m.meta[0].span.len);
     close_model(&x);

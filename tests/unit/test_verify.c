@@ -79,7 +79,13 @@ Test(verify, numbers_in_range)
     r.m.nodes[0].op = r.m.n_ops;
     bad(&r, "expected operator, graph and operands in range");
     read_small(&r);
-    r.m.nodes[0].n_in = UINT32_MAX;
+    r.m.nodes[0].outputs = UINT32_MAX;
+    bad(&r, "in range");
+    read_small(&r);
+    r.m.nodes[0].outputs = r.m.nodes[0].operands - 1;
+    bad(&r, "in range");
+    read_small(&r);
+    r.m.nodes[r.m.n_nodes].operands = r.m.n_operands + 1;
     bad(&r, "in range");
     read_small(&r);
     r.m.operands[r.m.nodes[0].operands] = r.m.n_values;
@@ -185,10 +191,16 @@ Test(verify, spans_lie_in_the_source_and_in_each_other)
 {
     struct reading r;
     read_small(&r);
-    r.m.nodes[0].span.len = r.m.size;
+    r.m.nodes[0].len = r.m.size & IR_SIZE_MAX;
     bad(&r, "expected a span inside the source");
     read_small(&r);
-    r.m.nodes[0].seg = r.m.n_segs;
+    r.m.graphs[0].segs[0] = r.m.n_segs;
+    bad(&r, "segments below: expected");
+    read_small(&r);
+    r.m.graphs[0].n_segs = 0;
+    bad(&r, "segments from: expected 1 but found 0");
+    read_small(&r);
+    r.m.graphs[0].segs[0] = r.m.n_segs - 1; /* another graph's */
     bad(&r, "expected an enclosing segment");
     read_small(&r);
     uint32_t inner = r.m.n_segs - 1;

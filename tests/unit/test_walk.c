@@ -38,7 +38,7 @@ static const char *steps(void)
     text[0] = '\0';
     for (uint32_t i = 0; i < w.n_steps; i++)
         n += (size_t)snprintf(text + n, sizeof text - n, "%s%.*s@%u", i ? " " : "",
-                              STR_ARG(b.m.nodes[w.steps[i].node].name), w.steps[i].frame);
+                              STR_ARG(ir_node_name(&b.m, &b.m.nodes[w.steps[i].node])), w.steps[i].frame);
     return text;
 }
 
@@ -46,7 +46,7 @@ static const char *steps(void)
 static struct step at(const char *name, uint32_t frame)
 {
     for (uint32_t i = 0; i < w.n_steps; i++)
-        if (str_is(b.m.nodes[w.steps[i].node].name, name) && w.steps[i].frame == frame)
+        if (str_is(ir_node_name(&b.m, &b.m.nodes[w.steps[i].node]), name) && w.steps[i].frame == frame)
             return w.steps[i];
     cr_assert(false, "no step %s@%u", name, frame);
     return (struct step){0, 0};
