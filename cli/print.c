@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 int print_plan(const struct page *p)
 {
@@ -39,6 +40,26 @@ static size_t columns(const char *s, size_t n)
     return width;
 }
 
+/* Is text of n bytes ASCII? */
+static bool ascii(const char *s, size_t n)
+{
+    uint64_t word, bits = 0;
+    size_t i = 0;
+
+    for (; n - i >= sizeof word; i += sizeof word) {
+        memcpy(&word, s + i, sizeof word);
+        bits |= word;
+    }
+    for (; i < n; i++)
+        bits |= (unsigned char)s[i];
+    return (bits & 0x8080808080808080) == 0;
+}
+
+size_t shown_width(const char *s, size_t n)
+{
+    return ascii(s, n) ? n : columns(s, n);
+}
+
 size_t put_text(FILE *f, struct sactag_text t)
 {
     char room[1024], *big = NULL;
@@ -52,7 +73,7 @@ size_t put_text(FILE *f, struct sactag_text t)
             n = sizeof room - 1; /* better a cut name than none */
     }
     fwrite(big ? big : room, 1, n, f);
-    size_t width = columns(big ? big : room, n);
+    size_t width = shown_width(big ? big : room, n);
     free(big);
     return width;
 }
@@ -71,11 +92,16 @@ void put_cell(FILE *f, struct sactag_text t, char end)
 size_t text_width(struct sactag_text t, size_t most)
 {
     char room[1024];
-    size_t n = sactag_escape(room, sizeof room, t);
+    const char *shown = t.s;
+    size_t n = sactag_escape(NULL, 0, t);
 
     if (n >= sizeof room)
         return most;
-    size_t width = columns(room, n);
+    if (n != t.n) {
+        sactag_escape(room, sizeof room, t);
+        shown = room;
+    }
+    size_t width = shown_width(shown, n);
     return width < most ? width : most;
 }
 

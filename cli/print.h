@@ -41,10 +41,13 @@ size_t decimal(char out[DECIMAL_MAX], uint64_t v);
 /* Prints text escaped; returns its width on a terminal. */
 size_t put_text(FILE *f, struct sactag_text t);
 
+/* The columns that escaped text takes. */
+size_t shown_width(const char *s, size_t n);
+
 /* A cell of a table, and `end`. An absent or empty one is "-"; one that reads "-" is written so that it
  * cannot be taken for that. */
 void put_cell(FILE *f, struct sactag_text t, char end);
-/* That width, without printing; `most` when it is wider. */
+/* The width of text as put_text() prints it; `most` when it is wider. */
 size_t text_width(struct sactag_text t, size_t most);
 /* "KxN" with ? for what is not known. out has room for SHAPE_MAX bytes. */
 #define SHAPE_MAX 48

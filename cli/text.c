@@ -1,5 +1,6 @@
 #include "cli/groups.h"
 #include "cli/print.h"
+#include "cli/row.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -12,30 +13,6 @@
 #define GREEN  "\033[32m"
 #define YELLOW "\033[33m"
 #define RESET  "\033[0m"
-
-static void pad_to(FILE *f, size_t width, size_t to)
-{
-    static const char spaces[] = "                                                                ";
-
-    while (width < to) {
-        size_t n = to - width < sizeof spaces - 1 ? to - width : sizeof spaces - 1;
-        fwrite(spaces, 1, n, f);
-        width += n;
-    }
-}
-
-/* Blanks up to column `to`: two at least, so that a cell wider than its column stays apart from the next. */
-static void pad(FILE *f, size_t width, size_t to)
-{
-    pad_to(f, width, to < width + 2 ? width + 2 : to);
-}
-
-/* A word, and blanks as above. */
-static void put_word(FILE *f, const char *word, size_t to)
-{
-    fputs(word, f);
-    pad(f, strlen(word), to);
-}
 
 static void style(const struct page *p, const char *code)
 {
@@ -288,41 +265,56 @@ static void rewind_table(struct table *t)
     memset(t->ordinals, 0, (t->g->n_blocks + 1) * sizeof *t->ordinals);
 }
 
-static size_t block_cell(const struct table *t, const struct line *l, FILE *f)
+/* Cells are put into a row, or with NULL for it only measured. */
+static size_t block_cell(const struct table *t, const struct line *l, struct row *row)
 {
-    char call[16] = "";
+    const sactag_plan *plan = t->p->plan;
+    char call[16];
+    size_t width;
 
-    if (l->ordinal == 0) {
-        if (f)
-            fputc('-', f);
-        return 1;
+    if (l->ordinal == 0)
+        return row ? row_word(row, "-") : 1;
+    if (!row) {
+        width = group_width(plan, l->r.block_index, l->last);
+    } else if (l->last == l->r.block_index) {
+        width = row_text(row, l->r.block);
+    } else {
+        row_flush(row);
+        width = put_group(row->f, plan, l->r.block_index, l->last);
     }
-    int n = l->many_calls ? snprintf(call, sizeof call, "#%" PRIu32, l->r.call) : 0;
-    size_t width = f ? put_group(f, t->p->plan, l->r.block_index, l->last)
-                     : group_width(t->p->plan, l->r.block_index, l->last);
-    if (f)
-        fputs(call, f);
-    return width + (size_t)n;
+    if (!l->many_calls)
+        return width;
+    size_t n = (size_t)snprintf(call, sizeof call, "#%" PRIu32, l->r.call);
+    if (row)
+        row_put(row, call, n);
+    return width + n;
+}
+
+static size_t text_cell(struct row *row, struct sactag_text t)
+{
+    return row ? row_text(row, t) : text_width(t, NAME_MOST);
+}
+
+static size_t word_cell(struct row *row, const char *word)
+{
+    return row ? row_word(row, word) : strlen(word);
 }
 
 /* The module, or in parentheses what else tells the node: its name, or its output's. */
-static size_t name_cell(const struct line *l, FILE *f)
+static size_t name_cell(const struct line *l, struct row *row)
 {
     const struct sactag_row *r = &l->r;
-    struct sactag_text t = r->fqn.n ? relative_fqn(r) : r->node.n ? r->node : r->output;
-    size_t width = r->fqn.n ? 0 : 2;
+    size_t width;
 
-    if (f && !r->fqn.n)
-        fputc('(', f);
-    width += f ? put_text(f, t) : text_width(t, NAME_MOST);
-    if (!r->fqn.n && r->graph.n && r->graph.s[0] != '-') {
-        if (f)
-            fputs(" in ", f);
-        width += 4 + (f ? put_text(f, r->graph) : text_width(r->graph, NAME_MOST));
+    if (r->fqn.n) {
+        width = text_cell(row, relative_fqn(r));
+    } else {
+        width = word_cell(row, "(") + text_cell(row, r->node.n ? r->node : r->output);
+        if (r->graph.n && r->graph.s[0] != '-')
+            width += word_cell(row, " in ") + text_cell(row, r->graph);
+        width += word_cell(row, ")");
     }
-    if (f && !r->fqn.n)
-        fputc(')', f);
-    return f || width < NAME_MOST ? width : NAME_MOST;
+    return row || width < NAME_MOST ? width : NAME_MOST;
 }
 
 static void widen(size_t *column, size_t width)
@@ -357,37 +349,42 @@ static void measure(struct table *t)
     }
 }
 
-static void put_policy(const struct table *t, const struct sactag_row *r)
+static void row_style(const struct table *t, struct row *row, const char *code)
 {
-    const char *color = r->policy == SACTAG_SAVE ? GREEN : r->policy == SACTAG_RECOMPUTE ? YELLOW : FAINT;
+    if (t->p->color)
+        row_word(row, code);
+}
 
-    style(t->p, color);
-    fputs(sactag_policy_name(r->policy), t->p->f);
-    pad_to(t->p->f, strlen(sactag_policy_name(r->policy)), 9);
-    style(t->p, RESET);
-    fputs("  ", t->p->f);
+static void put_policy(const struct table *t, struct row *row, enum sactag_policy policy)
+{
+    row_style(t, row, policy == SACTAG_SAVE ? GREEN : policy == SACTAG_RECOMPUTE ? YELLOW : FAINT);
+    row_pad(row, row_word(row, sactag_policy_name(policy)), 9);
+    row_style(t, row, RESET);
+    row_word(row, "  ");
 }
 
 static void put_line(const struct table *t, const struct line *l)
 {
-    FILE *f = t->p->f;
+    struct row row;
     char shape[SHAPE_MAX], ordinal[DECIMAL_MAX] = "-";
     bool forced = l->r.reason.n > 7 && memcmp(l->r.reason.s, "forced:", 7) == 0;
 
-    pad(f, block_cell(t, l, f), t->block + 2);
-    pad_to(f, l->ordinal ? decimal(ordinal, l->ordinal) : 1, t->ordinal);
-    put_word(f, ordinal, strlen(ordinal) + 2);
-    pad(f, name_cell(l, f), t->name + 2);
+    row_begin(&row, t->p->f);
+    row_gap(&row, block_cell(t, l, &row), t->block + 2);
+    row_pad(&row, l->ordinal ? decimal(ordinal, l->ordinal) : 1, t->ordinal);
+    row_word(&row, ordinal);
+    row_word(&row, "  ");
+    row_gap(&row, name_cell(l, &row), t->name + 2);
     if (!t->p->tags)
-        put_word(f, sactag_evidence_name(l->r.evidence), t->evidence + 2);
-    put_word(f, rhs_cell(t, shape, l->r.rhs), t->rhs + 2);
-    put_policy(t, &l->r);
+        row_gap(&row, row_word(&row, sactag_evidence_name(l->r.evidence)), t->evidence + 2);
+    row_gap(&row, row_word(&row, rhs_cell(t, shape, l->r.rhs)), t->rhs + 2);
+    put_policy(t, &row, l->r.policy);
     if (forced)
-        style(t->p, BOLD);
-    put_text(f, l->r.reason);
+        row_style(t, &row, BOLD);
+    row_text(&row, l->r.reason);
     if (forced)
-        style(t->p, RESET);
-    fputc('\n', f);
+        row_style(t, &row, RESET);
+    row_end(&row);
 }
 
 static void put_titles(const struct table *t)
@@ -586,16 +583,29 @@ static void linear_widths(const sactag_plan *plan, size_t *fqn, size_t *weight)
     }
 }
 
-static size_t put_or_dash(FILE *f, struct sactag_text t)
+static size_t text_or_dash(struct row *row, struct sactag_text t)
 {
-    return put_text(f, t.n ? t : text_of("-"));
+    return t.n ? row_text(row, t) : row_word(row, "-");
+}
+
+static void put_linear(FILE *f, const struct sactag_linear *l, size_t fqn, size_t weight)
+{
+    struct row row;
+    char shape[SHAPE_MAX];
+
+    row_begin(&row, f);
+    row_gap(&row, text_or_dash(&row, l->fqn), fqn + 2);
+    row_gap(&row, row_word(&row, shape_text(shape, (struct sactag_shape){l->in, l->out})), 13 + 2);
+    row_gap(&row, text_or_dash(&row, l->weight), weight + 2);
+    row_gap(&row, row_word(&row, sactag_evidence_name(l->evidence)), 9 + 2);
+    text_or_dash(&row, l->block);
+    row_end(&row);
 }
 
 int print_linears_text(const struct page *p)
 {
     struct sactag_linear l;
     size_t n = sactag_plan_linear_count(p->plan), fqn, weight;
-    char shape[SHAPE_MAX];
 
     put_model(p);
     key(p, "linears");
@@ -609,12 +619,7 @@ int print_linears_text(const struct page *p)
     style(p, RESET);
     for (size_t i = 0; i < n; i++) {
         sactag_plan_linear(p->plan, i, &l);
-        pad(p->f, put_or_dash(p->f, l.fqn), fqn + 2);
-        fprintf(p->f, "%-13s  ", shape_text(shape, (struct sactag_shape){l.in, l.out}));
-        pad(p->f, put_or_dash(p->f, l.weight), weight + 2);
-        fprintf(p->f, "%-9s  ", sactag_evidence_name(l.evidence));
-        put_or_dash(p->f, l.block);
-        fputc('\n', p->f);
+        put_linear(p->f, &l, fqn, weight);
     }
     return 0;
 }

@@ -89,21 +89,46 @@ static size_t escape_byte(char out[4], unsigned char c)
     return 4;
 }
 
+/* Eight bytes at a time: EACH * c has the byte c eight times. The highest bit of a byte of the result is set
+ * where one of x's is zero, and nowhere when none is. */
+#define EACH (UINT64_MAX / 255)
+static uint64_t zero_bytes(uint64_t x)
+{
+    return (x - EACH) & ~x;
+}
+
+static bool plain_word(uint64_t x)
+{
+    uint64_t control = x - EACH * 0x20, del = zero_bytes(x ^ EACH * 0x7f),
+             backslash = zero_bytes(x ^ EACH * '\\');
+    return ((x | control | del | backslash) & EACH * 0x80) == 0;
+}
+
 /* Is it printable ASCII that needs no escape, as nearly every name is? */
 static bool all_plain(struct str in)
 {
-    for (size_t i = 0; i < in.n; i++)
-        if (in.s[i] < 0x20 || in.s[i] == 0x7f || in.s[i] == '\\')
+    uint64_t word = EACH * ' ';
+    size_t i = 0;
+    for (; in.n - i >= sizeof word; i += sizeof word) {
+        memcpy(&word, in.s + i, sizeof word);
+        if (!plain_word(word))
             return false;
-    return true;
+    }
+    if (in.n >= sizeof word) /* the last ones, some of them once more */
+        memcpy(&word, in.s + in.n - sizeof word, sizeof word);
+    else if (in.n)
+        memcpy(&word, in.s, in.n);
+    return plain_word(word);
 }
 
 size_t str_escape(char *out, size_t cap, struct str in)
 {
-    if (in.n < cap && all_plain(in)) {
-        if (in.n)
-            memcpy(out, in.s, in.n);
-        out[in.n] = '\0';
+    if (all_plain(in)) {
+        size_t n = in.n < cap ? in.n : cap ? cap - 1 : 0;
+        if (n)
+            memcpy(out, in.s, n);
+        if (cap)
+            out[n] = '\0';
         return in.n;
     }
     size_t need = 0, end = 0; /* end: bytes written; whole sequences only */
