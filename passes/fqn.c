@@ -5,6 +5,8 @@
 bool fqn_too_deep(struct str fqn)
 {
     size_t dots = 0;
+    if (fqn.n < FQN_DEPTH_MAX)
+        return false;
     for (size_t i = 0; i < fqn.n && dots < FQN_DEPTH_MAX; i++)
         dots += fqn.s[i] == '.' || fqn.s[i] == '/';
     return dots == FQN_DEPTH_MAX;
@@ -283,13 +285,16 @@ static int slash_param(enum param_kind *kind, struct str *fqn, struct str name, 
     return fqn->s ? 0 : IR_EMEM;
 }
 
+bool fqn_may_be_param(struct str name)
+{
+    return str_chr(name, '.') >= 0 || str_chr(name, '/') >= 0;
+}
+
 int fqn_of_param(enum param_kind *kind, struct str *fqn, struct str name, struct arena *a)
 {
     *kind = PARAM_NO_NAME;
     *fqn = (struct str){"", 0};
-    if (str_chr(name, '.') < 0 && str_chr(name, '/') < 0) /* most are a value's that a module computes */
-        return 0;
-    if (made_up(name))
+    if (!fqn_may_be_param(name) || made_up(name))
         return 0;
     if (str_chr(name, '/') > 0)
         return slash_param(kind, fqn, name, a);

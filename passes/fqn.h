@@ -27,6 +27,9 @@ enum param_kind {
  *     layers.0.wn.weight_v                           layers.0.wn   OTHER      torch.nn.utils.weight_norm */
 int fqn_of_param(enum param_kind *kind, struct str *fqn, struct str name, struct arena *a);
 
+/* Has the name any components? Most are those of values that a module computes, and have none. */
+bool fqn_may_be_param(struct str name);
+
 /* Is this one of the parameters that a reparametrised Linear weight is computed from? */
 ptrdiff_t fqn_parametrized(struct str name); /* where ".parametrizations." stands in it, or -1 */
 bool fqn_is_reparam(struct str name);

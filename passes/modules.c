@@ -23,13 +23,16 @@ uint32_t modules_find(const struct modules *t, struct str fqn)
     return names_find(&t->index, fqn);
 }
 
-static uint32_t add_one(struct modules *t, struct str fqn)
+/* The module of this name, made if it is not there: *fresh. IR_NONE when memory is exhausted. */
+static uint32_t intern(struct modules *t, struct str fqn, bool *fresh)
 {
+    *fresh = false;
     if (grow(&t->a, &t->cap, (size_t)t->n + 1, sizeof *t->a) != 0)
         return IR_NONE;
     uint32_t id = names_intern(&t->index, fqn);
-    if (id == NAME_NONE)
-        return IR_NONE;
+    *fresh = id == t->n;
+    if (!*fresh)
+        return id == NAME_NONE ? IR_NONE : id;
     t->a[t->n++] = (struct module){.fqn = fqn,
                                    .parent = IR_NONE,
                                    .same_as = IR_NONE,
@@ -41,25 +44,20 @@ static uint32_t add_one(struct modules *t, struct str fqn)
 
 uint32_t modules_add(struct modules *t, struct str fqn)
 {
+    bool fresh;
     if (fqn.n == 0)
         return IR_NONE;
-    uint32_t id = modules_find(t, fqn);
-    if (id != NAME_NONE)
-        return id;
-    id = add_one(t, fqn);
-    for (uint32_t child = id; child != IR_NONE;) {
+    uint32_t id = intern(t, fqn, &fresh);
+    for (uint32_t child = id; child != IR_NONE && fresh;) {
         struct str up = fqn_parent(t->a[child].fqn);
         if (up.n == 0)
             break;
-        uint32_t parent = modules_find(t, up);
-        bool old = parent != NAME_NONE;
-        if (!old)
-            parent = add_one(t, up);
+        uint32_t parent = intern(t, up, &fresh);
         if (parent == IR_NONE)
             return IR_NONE;
         t->a[child].parent = parent;
         t->a[parent].children++;
-        child = old ? IR_NONE : parent;
+        child = parent;
     }
     return id;
 }

@@ -59,6 +59,8 @@ int find_named(struct state *s)
             str_prefetch(ir_value_name(m, v + NAMES_AHEAD));
         if (!s->is_param[v] && !(copies && is_copy(s, v, identity)))
             continue;
+        if (!fqn_may_be_param(ir_value_name(m, v)))
+            continue;
         rc = add_named(s, v);
         if (!rc)
             rc = add_parametrization(s, ir_value_name(m, v));
