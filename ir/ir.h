@@ -399,6 +399,9 @@ int ir_verify(struct ir_model *m, struct diag *d);
  * Linear but for a heap's log. */
 int ir_order(struct ir_model *m, uint32_t graph, uint32_t *order, bool *sorted, struct diag *d);
 
+/* Is the file's order topological? 0, or IR_EMEM (reported). */
+int ir_in_order(const struct ir_model *m, uint32_t graph, bool *yes, struct diag *d);
+
 /* Stable text form (`--dump-ir`). `put` receives the text in pieces; a non-zero return stops, and is
  * returned. Names are escaped. 0, or IR_EMEM (reported to m->diag). */
 typedef int (*ir_put)(void *ctx, const char *text, size_t n);

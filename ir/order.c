@@ -77,6 +77,42 @@ static int is_later(struct order *o, uint32_t user, uint32_t def)
     return def >= user;
 }
 
+/* Does the i-th node read what it or a later one makes? */
+static bool reads_later(const struct order *o, uint32_t i)
+{
+    const struct ir_model *m = o->m;
+    const struct ir_node *n = &m->nodes[o->first + i];
+    for (uint32_t j = n->operands; j < n->outputs; j++) {
+        const struct ir_value *v = m->operands[j] == IR_NONE ? NULL : &m->values[m->operands[j]];
+        if (v && v->kind == IR_VALUE_NODE && v->graph == o->graph && v->def >= o->first + i)
+            return true;
+    }
+    return false;
+}
+
+static int in_order(struct order *o, bool *yes)
+{
+    int rc = 0;
+    for (uint32_t i = 0; rc == 0 && i < o->n; i++)
+        rc = o->m->nodes[o->first + i].body == IR_NONE ? reads_later(o, i) : all_uses(o, i, is_later);
+    *yes = rc == 0;
+    return rc == 1 ? 0 : rc;
+}
+
+static struct order of_graph(const struct ir_model *m, uint32_t graph)
+{
+    const struct ir_graph *g = &m->graphs[graph];
+    return (struct order){.m = m, .graph = graph, .first = g->first_node, .n = g->n_nodes};
+}
+
+int ir_in_order(const struct ir_model *m, uint32_t graph, bool *yes, struct diag *d)
+{
+    struct order o = of_graph(m, graph);
+    int rc = in_order(&o, yes);
+    free(o.todo);
+    return rc ? diag_error(d, rc, "out of memory") : 0;
+}
+
 /* ---- Kahn's algorithm over a heap of node numbers */
 
 static int count(struct order *o, uint32_t user, uint32_t def)
@@ -209,13 +245,11 @@ static int sort(struct order *o, uint32_t *out, struct diag *d)
 
 int ir_order(struct ir_model *m, uint32_t graph, uint32_t *order, bool *sorted, struct diag *d)
 {
-    const struct ir_graph *g = &m->graphs[graph];
-    struct order o = {.m = m, .graph = graph, .first = g->first_node, .n = g->n_nodes};
+    struct order o = of_graph(m, graph);
     for (uint32_t i = 0; i < o.n; i++)
         order[i] = o.first + i;
-    int rc = for_all(&o, is_later); /* 1: some use stands before its definition */
-    *sorted = rc == 0;
-    if (rc == 1)
+    int rc = in_order(&o, sorted);
+    if (!rc && !*sorted)
         rc = sort(&o, order, d);
     if (rc == IR_EMEM)
         diag_error(d, IR_EMEM, "out of memory");

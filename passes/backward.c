@@ -63,7 +63,7 @@ int find_backward(struct state *s, uint8_t **out)
         return IR_EMEM;
     }
     for (uint32_t i = 0; i < s->walk.n_steps; i++) {
-        struct step st = s->walk.steps[i];
+        struct step st = walk_step(&s->walk, i);
         const struct ir_node *n = &m->nodes[st.node];
         bool back = gradient_node(m, n, ir_node_op(m, n));
         for (uint32_t j = 0; j < ir_node_n_in(n) && !back; j++) {

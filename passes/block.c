@@ -85,7 +85,7 @@ static int number_key(struct blocker *b, const char *what, uint32_t n, uint32_t 
 
 bool block_step_fixed(struct state *s, uint32_t step)
 {
-    struct use u = walk_output(&s->walk, s->walk.steps[step], 0);
+    struct use u = walk_output(&s->walk, walk_step(&s->walk, step), 0);
     return u.value == IR_NONE || facts_fixed(&s->facts, u);
 }
 
@@ -230,7 +230,7 @@ static int place_of(struct blocker *b, uint32_t step, const struct mm *mm, struc
     struct state *s = b->s;
     uint32_t scope = s->scope_of[step];
     const struct candidates *c = &b->of_scope[scope];
-    struct step st = s->walk.steps[step];
+    struct step st = walk_step(&s->walk, step);
     *p = (struct place){.block = IR_NONE, .key = b->key_of[step]};
     if (c->n == 1) {
         p->block = candidate(b, c, 0);

@@ -181,9 +181,9 @@ static void drop_merged(struct blocker *b)
     const struct walk *w = &s->walk;
     for (uint32_t i = 0; i < w->n_steps; i++) {
         const struct scope *sc = &s->scopes[s->scope_of[i]];
-        const struct ir_node *n = &s->m->nodes[w->steps[i].node];
+        const struct ir_node *n = &s->m->nodes[walk_step(w, i).node];
         for (uint32_t j = 0; sc->kind == SCOPE_NAME && sc->n_atoms && j < ir_node_n_in(n); j++) {
-            struct use u = walk_resolve(w, walk_input(w, w->steps[i], j));
+            struct use u = walk_resolve(w, walk_input(w, walk_step(w, i), j));
             struct str module;
             if (u.value != IR_NONE && block_of_value(b, u.value, &module) != IR_NONE &&
                 !could_use(sc, module))

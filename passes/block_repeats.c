@@ -31,7 +31,7 @@ static uint64_t call_mark(const struct state *s, uint32_t step)
         uint32_t id = names_find(&s->scope_index, atom_stem(sc->raw));
         module = id == NAME_NONE ? module : id;
     }
-    return module << 32 | s->m->nodes[s->walk.steps[step].node].op;
+    return module << 32 | s->m->nodes[walk_step(&s->walk, step).node].op;
 }
 
 /* What splitting one run works with: as long as the longest run, or as the list of scopes. */

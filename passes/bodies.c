@@ -53,7 +53,7 @@ static bool call_around(const struct decider *k, uint32_t frame, const struct mm
 bool called_in_body(const struct decider *k, const struct mm *mm)
 {
     const struct state *s = k->s;
-    for (uint32_t f = s->walk.steps[mm->step].frame; f != FRAME_MAIN; f = s->walk.frames[f].parent)
+    for (uint32_t f = walk_step(&s->walk, mm->step).frame; f != FRAME_MAIN; f = s->walk.frames[f].parent)
         if (is_body(s, f) && !call_around(k, f, mm))
             return true;
     return false;
@@ -287,7 +287,7 @@ int find_owners(struct decider *k)
         return IR_EMEM;
     memset(k->owner, 0xff, (size_t)w->n_frames * sizeof *k->owner);
     for (uint32_t i = 0; w->n_frames > 1 && i < w->n_steps; i++) {
-        struct step st = w->steps[i];
+        struct step st = walk_step(w, i);
         for (uint32_t b = w->m->nodes[st.node].body; b != IR_NONE; b = w->m->graphs[b].next_body) {
             uint32_t frame = walk_child(w, st.frame, st.node, b);
             if (frame != IR_NONE)
@@ -371,7 +371,7 @@ int list_rows(struct decider *k)
     struct lister l = {.k = k};
     int rc = 0;
     for (uint32_t i = 0; !rc && i < s->n_mms; i++) {
-        uint32_t frame = s->walk.steps[s->mms[i].step].frame;
+        uint32_t frame = walk_step(&s->walk, s->mms[i].step).frame;
         if (!row_wanted(s, &s->mms[i]))
             continue;
         while (!rc && l.n && !inside_frame(s, frame, l.open[l.n - 1].frame))

@@ -225,8 +225,8 @@ int facts_build(struct facts *f, const struct walk *w, const uint8_t *is_param, 
             fns[i] = fact_op_of(&m->ops[i]);
         for (uint32_t i = 0; i < w->n_steps; i++) {
             if (i + ATTRS_AHEAD < w->n_steps)
-                ir_node_prefetch(m, &m->nodes[w->steps[i + ATTRS_AHEAD].node]);
-            visit(f, w->steps[i], fns[m->nodes[w->steps[i].node].op]);
+                ir_node_prefetch(m, &m->nodes[walk_step(w, i + ATTRS_AHEAD).node]);
+            visit(f, walk_step(w, i), fns[m->nodes[walk_step(w, i).node].op]);
         }
     }
     bool ok = f->of && fns && !f->no_memory;

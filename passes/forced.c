@@ -253,7 +253,7 @@ static int nameless(struct state *s, struct list *out)
             continue;
         struct str name = node_name(s, mm->step);
         if (name.n == 0)
-            name = ir_value_name(s->m, walk_output(&s->walk, s->walk.steps[mm->step], 0).value);
+            name = ir_value_name(s->m, walk_output(&s->walk, walk_step(&s->walk, mm->step), 0).value);
         int rc = list_add(s, out, name);
         if (rc)
             return rc;

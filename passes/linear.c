@@ -62,7 +62,7 @@ static int note_scopes(struct namer *k)
     for (uint32_t i = 0; i < s->m->n_ops; i++)
         plain[i] = linear_op(s->m->ops[i].type);
     for (uint32_t i = 0; i < s->walk.n_steps; i++)
-        k->busy[s->scope_of[i]] |= !plain[s->m->nodes[s->walk.steps[i].node].op];
+        k->busy[s->scope_of[i]] |= !plain[s->m->nodes[walk_step(&s->walk, i).node].op];
     for (uint32_t i = 0; i < s->n_mms; i++)
         k->products[s->scope_of[s->mms[i].step]]++;
     return 0;

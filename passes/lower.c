@@ -20,7 +20,7 @@ static bool same_scope(struct state *s, uint32_t a, uint32_t b)
     if (sc->kind != SCOPE_META)
         return true;
     struct str x, y; /* the operator's own atom too: the same Linear, the same call */
-    uint32_t na = s->walk.steps[a].node, nb = s->walk.steps[b].node;
+    uint32_t na = walk_step(&s->walk, a).node, nb = walk_step(&s->walk, b).node;
     return s->m->source->meta(s->m, na, "pkg.torch.onnx.name_scopes", &x) == 1 &&
            s->m->source->meta(s->m, nb, "pkg.torch.onnx.name_scopes", &y) == 1 && str_eq(x, y);
 }
@@ -44,7 +44,7 @@ static const struct {
  * nothing of the module any more. */
 static void find_fused_bias(struct state *s, struct mm *mm, struct use product)
 {
-    struct step reader = s->walk.steps[mm->user];
+    struct step reader = walk_step(&s->walk, mm->user);
     for (size_t i = 0; i < sizeof bias_ops / sizeof *bias_ops; i++) {
         if (!str_is(step_op(s, mm->user)->type, bias_ops[i].type))
             continue;
@@ -80,7 +80,7 @@ static bool torchscript_scope(const struct scope *sc)
  * folder, which makes up a name for it. */
 static int own_product(struct state *s, const struct mm *mm, bool *own)
 {
-    struct use rhs = walk_resolve(&s->walk, walk_input(&s->walk, s->walk.steps[mm->step], 1));
+    struct use rhs = walk_resolve(&s->walk, walk_input(&s->walk, walk_step(&s->walk, mm->step), 1));
     enum param_kind kind = PARAM_NO_NAME;
     struct str fqn;
     *own = false;
@@ -134,7 +134,7 @@ int find_bias(struct state *s, struct mm *mm)
 {
     mm->bias_step = IR_NONE;
     mm->bias.value = IR_NONE;
-    struct step st = s->walk.steps[mm->step];
+    struct step st = walk_step(&s->walk, mm->step);
     if (mm->kind == GEMM || mm->kind == BIASED) {
         struct use c = walk_input(&s->walk, st, 2);
         struct ir_attr beta;
@@ -144,7 +144,7 @@ int find_bias(struct state *s, struct mm *mm)
     }
     if (mm->uses != 1)
         return 0;
-    struct step add = s->walk.steps[mm->user];
+    struct step add = walk_step(&s->walk, mm->user);
     struct use product = walk_resolve(&s->walk, walk_output(&s->walk, st, 0));
     if (str_is(step_op(s, mm->user)->domain, "com.microsoft"))
         find_fused_bias(s, mm, product);
@@ -254,7 +254,7 @@ static void aten_gemm(struct state *s, struct mm *mm, struct step st)
 
 void lower_mm(struct state *s, struct mm *mm)
 {
-    struct step st = s->walk.steps[mm->step];
+    struct step st = walk_step(&s->walk, mm->step);
     mm->aten_rhs = mm->rhs;
     if (mm->kind == GEMM)
         aten_gemm(s, mm, st);

@@ -150,7 +150,7 @@ static int add_mm(struct state *s, uint32_t step, enum mm_kind kind, struct mm *
 static int add_aten(struct state *s, uint32_t step)
 {
     struct aten_mm lowered[ATEN_MM_MAX];
-    int n = aten_lower(s->m, s->walk.steps[step].node, lowered);
+    int n = aten_lower(s->m, walk_step(&s->walk, step).node, lowered);
     if (n < 0)
         return n;
     for (int i = 0; i < n; i++) {
@@ -176,7 +176,7 @@ static int add_aten(struct state *s, uint32_t step)
 static int collect(struct state *s, const uint8_t *backward)
 {
     for (uint32_t i = 0; i < s->walk.n_steps; i++) {
-        struct step st = s->walk.steps[i];
+        struct step st = walk_step(&s->walk, i);
         enum mm_kind kind = (enum mm_kind)s->kind_of[s->m->nodes[st.node].op];
         struct mm *mm;
         int rc = 0;
@@ -212,14 +212,14 @@ static int count_uses(struct state *s)
         return IR_EMEM;
     memset(of, 0xff, (size_t)w->n_slots * sizeof *of);
     for (uint32_t i = 0; i < s->n_mms; i++) {
-        struct use u = walk_output(w, w->steps[s->mms[i].step], 0);
+        struct use u = walk_output(w, walk_step(w, s->mms[i].step), 0);
         if (u.value != IR_NONE)
             of[walk_slot(w, u)] = i;
     }
     for (uint32_t i = 0; i < w->n_steps; i++) {
-        const struct ir_node *n = &s->m->nodes[w->steps[i].node];
+        const struct ir_node *n = &s->m->nodes[walk_step(w, i).node];
         for (uint32_t j = 0; j < ir_node_n_in(n); j++) {
-            struct use u = walk_resolve(w, walk_input(w, w->steps[i], j));
+            struct use u = walk_resolve(w, walk_input(w, walk_step(w, i), j));
             uint32_t k = u.value == IR_NONE ? IR_NONE : of[walk_slot(w, u)];
             if (k != IR_NONE) {
                 s->mms[k].uses++;

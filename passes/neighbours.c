@@ -62,7 +62,7 @@ struct finder {
     const struct save_op **row; /* per op id: its row under the list in force, or NULL */
     uint8_t *part_of;           /* per op id */
     uint32_t *region_of;        /* the state's; what is the same every time is moved in it */
-    uint32_t *maker;            /* per slot: the step that makes it */
+    uint32_t *maker;            /* of walk_makers() */
     uint8_t *label;             /* per slot */
     uint8_t *needed;            /* per slot: a product with V comes of it */
     uint8_t *with_v;            /* per step: it is that product */
@@ -166,14 +166,14 @@ static bool is_bare(struct finder *f, uint32_t step)
     const struct ir_op *op = step_op(f->s, step);
     for (size_t i = 0; i < sizeof bare_ops / sizeof *bare_ops; i++)
         if (named(op, bare_ops[i].domain, bare_ops[i].type))
-            return bare_ops[i].when == ANYWHERE || after_gemm(f, f->s->walk.steps[step]);
+            return bare_ops[i].when == ANYWHERE || after_gemm(f, walk_step(&f->s->walk, step));
     return false;
 }
 
 /* The row that holds for a step, or NULL. */
 static const struct save_op *row_of(struct finder *f, uint32_t step)
 {
-    struct step st = f->s->walk.steps[step];
+    struct step st = walk_step(&f->s->walk, step);
     const struct ir_op *op = step_op(f->s, step);
     const struct save_op *r = f->row[f->s->m->nodes[st.node].op];
     if (!r || (r->list == ALWAYS && is_off(f, st, op)))
@@ -186,9 +186,9 @@ static const struct save_op *row_of(struct finder *f, uint32_t step)
 static bool step_fixed(struct finder *f, uint32_t step)
 {
     const struct walk *w = &f->s->walk;
-    const struct ir_node *n = &f->s->m->nodes[w->steps[step].node];
+    const struct ir_node *n = &f->s->m->nodes[walk_step(w, step).node];
     for (uint32_t i = 0; i < ir_node_n_out(n); i++) {
-        struct use u = walk_output(w, w->steps[step], i);
+        struct use u = walk_output(w, walk_step(w, step), i);
         if (u.value != IR_NONE)
             return facts_fixed(&f->s->facts, u);
     }
@@ -225,18 +225,18 @@ static int place_fixed(struct finder *f)
             used_in[walk_slot(w, u)] = SEVERAL;
     }
     for (uint32_t i = w->n_steps; i-- > 0;) {
-        const struct ir_node *node = &s->m->nodes[w->steps[i].node];
+        const struct ir_node *node = &s->m->nodes[walk_step(w, i).node];
         uint32_t in = NOWHERE;
         for (uint32_t j = 0; j < ir_node_n_out(node); j++) {
-            struct use u = walk_output(w, w->steps[i], j);
+            struct use u = walk_output(w, walk_step(w, i), j);
             uint32_t used = u.value == IR_NONE ? NOWHERE : used_in[walk_slot(w, u)];
             if (used != NOWHERE)
                 add_use(&in, used);
         }
-        if (!f->is_mm[w->steps[i].node] && step_fixed(f, i))
+        if (!f->is_mm[walk_step(w, i).node] && step_fixed(f, i))
             f->region_of[i] = in == NOWHERE ? f->region_of[i] : in == SEVERAL ? IR_NONE : in;
         for (uint32_t j = 0; j < ir_node_n_in(node); j++) {
-            struct use u = walk_resolve(w, walk_input(w, w->steps[i], j));
+            struct use u = walk_resolve(w, walk_input(w, walk_step(w, i), j));
             if (u.value != IR_NONE)
                 add_use(&used_in[walk_slot(w, u)], f->region_of[i]);
         }
@@ -251,7 +251,7 @@ static int place_fixed(struct finder *f)
 static struct use own_operand(struct finder *f, uint32_t step, uint32_t i)
 {
     const struct walk *w = &f->s->walk;
-    struct use u = walk_resolve(w, walk_input(w, w->steps[step], i));
+    struct use u = walk_resolve(w, walk_input(w, walk_step(w, step), i));
     bool own = u.value != IR_NONE && f->s->m->values[u.value].kind == IR_VALUE_NODE &&
                region_of_maker(f->s, f->maker, u) == f->region_of[step];
     return own ? u : (struct use){u.frame, IR_NONE};
@@ -298,14 +298,14 @@ static void label_steps(struct finder *f)
 {
     const struct walk *w = &f->s->walk;
     for (uint32_t i = 0; i < w->n_steps; i++) {
-        const struct ir_node *n = &f->s->m->nodes[w->steps[i].node];
+        const struct ir_node *n = &f->s->m->nodes[walk_step(w, i).node];
         enum part part = (enum part)f->part_of[n->op];
-        if (part == NO_PART || f->is_mm[w->steps[i].node] || f->region_of[i] == IR_NONE)
+        if (part == NO_PART || f->is_mm[walk_step(w, i).node] || f->region_of[i] == IR_NONE)
             continue;
         enum label in = label_in(f, i, ir_node_n_in(n));
         f->with_v[i] = part == PRODUCT && in == WEIGHTS;
         for (uint32_t j = 0; j < ir_node_n_out(n); j++) {
-            struct use u = walk_output(w, w->steps[i], j);
+            struct use u = walk_output(w, walk_step(w, i), j);
             if (u.value != IR_NONE)
                 f->label[walk_slot(w, u)] = (uint8_t)label_out(part, in);
         }
@@ -317,9 +317,9 @@ static void follow_back(struct finder *f)
 {
     const struct walk *w = &f->s->walk;
     for (uint32_t i = w->n_steps; i-- > 0;) {
-        const struct ir_node *n = &f->s->m->nodes[w->steps[i].node];
+        const struct ir_node *n = &f->s->m->nodes[walk_step(w, i).node];
         for (uint32_t j = 0; j < ir_node_n_out(n) && !f->with_v[i]; j++) {
-            struct use u = walk_output(w, w->steps[i], j);
+            struct use u = walk_output(w, walk_step(w, i), j);
             f->scores[i] |= u.value != IR_NONE && f->needed[walk_slot(w, u)];
         }
         if (f->with_v[i] || (f->scores[i] && f->part_of[n->op] != PRODUCT))
@@ -332,8 +332,8 @@ static void follow_back(struct finder *f)
 static bool leaves(const struct finder *f, uint32_t step)
 {
     const struct walk *w = &f->s->walk;
-    for (uint32_t j = 0; j < ir_node_n_out(&f->s->m->nodes[w->steps[step].node]); j++) {
-        struct use u = walk_output(w, w->steps[step], j);
+    for (uint32_t j = 0; j < ir_node_n_out(&f->s->m->nodes[walk_step(w, step).node]); j++) {
+        struct use u = walk_output(w, walk_step(w, step), j);
         if (u.value != IR_NONE && f->s->leaves[walk_slot(w, u)])
             return true;
     }
@@ -362,8 +362,10 @@ static int add_neighbour(struct finder *f, uint32_t step)
     if (grow(&f->out, &f->cap, f->n + 1, sizeof *f->out) != 0)
         return IR_EMEM;
     struct plan_neighbour *n = &f->out[f->n++];
-    *n = (struct plan_neighbour){
-        .node = f->s->walk.steps[step].node, .block = r->block, .call = r->call, .bare = is_bare(f, step)};
+    *n = (struct plan_neighbour){.node = walk_step(&f->s->walk, step).node,
+                                 .block = r->block,
+                                 .call = r->call,
+                                 .bare = is_bare(f, step)};
     decide(f, step, n);
     return 0;
 }
@@ -405,14 +407,16 @@ static int find_all(struct finder *f)
     int rc = find_backward(s, &backward);
     if (!rc)
         rc = place_fixed(f);
+    if (!rc)
+        rc = walk_makers(&s->walk, &f->maker);
     if (rc)
         return rc;
-    walk_makers(&s->walk, f->maker);
     look_up_ops(f);
     label_steps(f);
     follow_back(f);
     for (uint32_t i = 0; !rc && i < s->walk.n_steps; i++)
-        if (f->region_of[i] != IR_NONE && !f->is_mm[s->walk.steps[i].node] && !(backward && backward[i]))
+        if (f->region_of[i] != IR_NONE && !f->is_mm[walk_step(&s->walk, i).node] &&
+            !(backward && backward[i]))
             rc = add_neighbour(f, i);
     return rc ? rc : publish(f);
 }
@@ -427,16 +431,16 @@ int pass_neighbours(struct state *s)
                        .row = arena_alloc(&s->arena, (size_t)s->m->n_ops + 1, sizeof *f.row),
                        .part_of = arena_alloc(&s->arena, (size_t)s->m->n_ops + 1, 1),
                        .region_of = s->region_of,
-                       .maker = arena_alloc(&s->arena, slots, sizeof *f.maker),
                        .label = arena_alloc(&s->arena, slots, 1),
                        .needed = arena_alloc(&s->arena, slots, 1),
                        .with_v = arena_alloc(&s->arena, steps, 1),
                        .scores = arena_alloc(&s->arena, steps, 1)};
-    if (!f.is_mm || !f.row || !f.part_of || !f.maker || !f.label || !f.needed || !f.with_v || !f.scores)
+    if (!f.is_mm || !f.row || !f.part_of || !f.label || !f.needed || !f.with_v || !f.scores)
         return IR_EMEM;
     for (uint32_t i = 0; i < s->plan->n_rows; i++)
         f.is_mm[s->plan->rows[i].node] = 1;
     int rc = find_all(&f);
+    free(f.maker);
     free(f.out);
     return rc;
 }

@@ -71,8 +71,8 @@ static int by_weight(const void *x, const void *y)
 /* Steps in the order in which the numbered mms ask for them. */
 struct demand {
     struct state *s;
-    uint32_t *def_of; /* slot → step that defines it */
-    uint8_t *seen;    /* per step: 1 on the stack, 2 emitted */
+    const uint32_t *def_of; /* of walk_makers() */
+    uint8_t *seen;          /* per step: 1 on the stack, 2 emitted */
     uint32_t *out, n;
     struct pending {
         uint32_t step, input;
@@ -97,7 +97,7 @@ static int emit_with_needs(struct demand *k, uint32_t step)
     int rc = push(k, step);
     while (!rc && k->depth) {
         struct pending *p = &k->stack[k->depth - 1];
-        struct step st = s->walk.steps[p->step];
+        struct step st = walk_step(&s->walk, p->step);
         if (p->input == ir_node_n_in(&s->m->nodes[st.node])) {
             k->seen[p->step] = 2;
             k->out[k->n++] = p->step;
@@ -105,14 +105,15 @@ static int emit_with_needs(struct demand *k, uint32_t step)
             continue;
         }
         struct use u = walk_resolve(&s->walk, walk_input(&s->walk, st, p->input++));
-        uint32_t def = u.value == IR_NONE ? IR_NONE : k->def_of[walk_slot(&s->walk, u)];
+        uint32_t def = u.value == IR_NONE ? IR_NONE : walk_maker(&s->walk, k->def_of, u);
         if (def != IR_NONE)
             rc = push(k, def);
     }
     return rc;
 }
 
-static int demand_order(struct state *s, const struct keyed_mm *keyed, uint32_t n_keyed, uint32_t *def_of)
+static int demand_order(struct state *s, const struct keyed_mm *keyed, uint32_t n_keyed,
+                        const uint32_t *def_of)
 {
     const struct walk *w = &s->walk;
     struct demand k = {.s = s, .def_of = def_of};
@@ -172,9 +173,9 @@ static int place_all(struct state *s, struct keyed_mm *keyed, uint32_t n, const 
             own[keyed[i].step] = keyed[i].number;
     for (uint32_t i = w->n_steps; i-- > 0;) {
         uint64_t least = own[i] < needed[i] ? own[i] : needed[i];
-        for (uint32_t j = 0; j < ir_node_n_in(&s->m->nodes[w->steps[i].node]); j++) {
-            struct use u = walk_resolve(w, walk_input(w, w->steps[i], j));
-            uint32_t def = u.value == IR_NONE ? IR_NONE : def_of[walk_slot(w, u)];
+        for (uint32_t j = 0; j < ir_node_n_in(&s->m->nodes[walk_step(w, i).node]); j++) {
+            struct use u = walk_resolve(w, walk_input(w, walk_step(w, i), j));
+            uint32_t def = u.value == IR_NONE ? IR_NONE : walk_maker(w, def_of, u);
             if (def != IR_NONE && least < needed[def])
                 needed[def] = least;
         }
@@ -224,11 +225,10 @@ static bool in_order(const struct keyed_mm *keyed, uint32_t n)
 /* Orders the mms by their weights' numbers, if they are not so already. */
 static int recover(struct state *s, struct keyed_mm *keyed, uint32_t n, bool *changed)
 {
-    uint32_t *def_of = malloc(((size_t)s->walk.n_slots + 1) * sizeof *def_of);
-    int rc = def_of ? 0 : IR_EMEM;
+    uint32_t *def_of;
+    int rc = walk_makers(&s->walk, &def_of);
     *changed = false;
     if (!rc) {
-        walk_makers(&s->walk, def_of);
         number_uses(keyed, n);
         rc = place_all(s, keyed, n, def_of);
     }
@@ -255,7 +255,7 @@ int pass_order(struct state *s)
     bool resaved = resaved_by_runtime(s->m), changed = false;
     for (uint32_t i = 0; i < s->n_mms; i++) {
         struct mm *mm = &s->mms[i];
-        uint32_t weight = walk_input(&s->walk, s->walk.steps[mm->step], 1).value;
+        uint32_t weight = walk_input(&s->walk, walk_step(&s->walk, mm->step), 1).value;
         uint64_t number;
         bool own = weight != IR_NONE && named_value(s, weight); /* then it is no number */
         if (!own && exporter_number(ir_value_name(s->m, weight), &number)) {

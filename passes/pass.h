@@ -174,12 +174,12 @@ static inline uint32_t state_step(const struct state *s, uint32_t i)
 
 static inline struct str node_name(const struct state *s, uint32_t step)
 {
-    return ir_node_name(s->m, &s->m->nodes[s->walk.steps[step].node]);
+    return ir_node_name(s->m, &s->m->nodes[walk_step(&s->walk, step).node]);
 }
 
 static inline const struct ir_op *step_op(const struct state *s, uint32_t step)
 {
-    return ir_node_op(s->m, &s->m->nodes[s->walk.steps[step].node]);
+    return ir_node_op(s->m, &s->m->nodes[walk_step(&s->walk, step).node]);
 }
 
 #endif

@@ -109,7 +109,7 @@ static int decide_rows(struct decider *k)
         if (i + NAMES_AHEAD < p->n_rows)
             str_prefetch(s->mms[k->row_mm[i + NAMES_AHEAD]].fqn);
         uint32_t outside = 0, *count = mm->block == IR_NONE ? &outside : &k->count[call_id(k, mm)];
-        rc = nest_move(k, &nest, s->walk.steps[mm->step].frame, i);
+        rc = nest_move(k, &nest, walk_step(&s->walk, mm->step).frame, i);
         if (i && k->row_mm[i] <= k->row_mm[i - 1])
             restart_calls(k, i);
         k->before[i] = *count;

@@ -44,21 +44,18 @@ static void mark_leaves(struct state *s, struct use u)
 
 uint32_t region_of_maker(const struct state *s, const uint32_t *maker, struct use u)
 {
-    uint32_t step = maker[walk_slot(&s->walk, u)];
+    uint32_t step = walk_maker(&s->walk, maker, u);
     return step == IR_NONE ? IR_NONE : s->region_of[step];
 }
 
 static int collect(struct state *s, struct crossings *c)
 {
     const struct walk *w = &s->walk;
-    uint32_t *maker = malloc((size_t)(w->n_slots ? w->n_slots : 1) * sizeof *maker);
-    if (!maker)
-        return IR_EMEM;
-    walk_makers(w, maker);
-    int rc = 0;
+    uint32_t *maker;
+    int rc = walk_makers(w, &maker);
     for (uint32_t i = 0; !rc && i < w->n_steps; i++)
-        for (uint32_t j = 0; !rc && j < ir_node_n_in(&s->m->nodes[w->steps[i].node]); j++) {
-            struct use u = walk_resolve(w, walk_input(w, w->steps[i], j));
+        for (uint32_t j = 0; !rc && j < ir_node_n_in(&s->m->nodes[walk_step(w, i).node]); j++) {
+            struct use u = walk_resolve(w, walk_input(w, walk_step(w, i), j));
             if (u.value == IR_NONE || s->is_param[u.value])
                 continue;
             uint32_t from = region_of_maker(s, maker, u);

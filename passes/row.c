@@ -71,7 +71,7 @@ struct str plan_text(struct state *s, struct str text)
 
 int row_make(struct state *s, const struct mm *mm, struct plan_row *r)
 {
-    struct step st = s->walk.steps[mm->step];
+    struct step st = walk_step(&s->walk, mm->step);
     const char **path = &s->path_of[s->walk.frames[st.frame].graph];
     if (!*path)
         *path = ir_graph_path(s->m, s->walk.frames[st.frame].graph);

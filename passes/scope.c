@@ -357,9 +357,9 @@ int pass_scope(struct state *s)
         memset(of_list, 0xff, (size_t)(s->m->n_scope_lists + 1) * sizeof *of_list);
     int rc = s->scope_of && of_frame && of_list ? scopes_of_calls(s, of_list, of_frame) : IR_EMEM;
     for (uint32_t i = 0; !rc && i < s->walk.n_steps; i++) {
-        rc = scope_of_node(s, s->walk.steps[i].node, of_list, &s->scope_of[i]);
+        rc = scope_of_node(s, walk_step(&s->walk, i).node, of_list, &s->scope_of[i]);
         if (!rc && s->scope_of[i] == 0)
-            s->scope_of[i] = of_frame[s->walk.steps[i].frame];
+            s->scope_of[i] = of_frame[walk_step(&s->walk, i).frame];
     }
     free(of_list);
     return rc;

@@ -53,7 +53,7 @@ static void count_row(struct plan *p, const struct plan_row *r)
 static uint32_t router_row(const struct state *s, uint32_t topk, const uint32_t *row_of)
 {
     const struct walk *w = &s->walk;
-    struct step at = w->steps[topk];
+    struct step at = walk_step(w, topk);
     for (int hops = 0; hops < ROUTER_HOPS && at.node != IR_NONE; hops++) {
         if (row_of[at.node] != IR_NONE)
             return row_of[at.node];

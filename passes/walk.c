@@ -153,6 +153,12 @@ static int charge(struct walker *k, size_t bytes)
         k->limits.memory->limit);
 }
 
+static int open_frame(struct walker *k, uint32_t parent, uint32_t node, uint32_t graph, uint32_t *frame)
+{
+    int rc = charge(k, sizeof(struct frame) + (size_t)k->w->counts[graph] * WALK_SLOT_BYTES);
+    return rc ? rc : push_frame(k->w, parent, node, graph, frame);
+}
+
 static int enter(struct walker *k, uint32_t parent, uint32_t node, uint32_t graph)
 {
     struct walk *w = k->w;
@@ -172,9 +178,7 @@ static int enter(struct walker *k, uint32_t parent, uint32_t node, uint32_t grap
     if (grow(&k->stack, &k->cap, k->n + 1, sizeof *k->stack) != 0)
         return IR_EMEM;
     uint32_t frame = IR_NONE;
-    rc = charge(k, sizeof(struct frame) + (size_t)w->counts[graph] * WALK_SLOT_BYTES);
-    if (!rc)
-        rc = push_frame(w, parent, node, graph, &frame);
+    rc = open_frame(k, parent, node, graph, &frame);
     if (rc)
         return rc;
     k->stack[k->n++] = (struct level){frame, 0, IR_NONE, false, false};
@@ -233,6 +237,36 @@ int walk_build(struct walk *w, struct ir_model *m, uint64_t max_steps, struct di
     return walk_build_from(w, m, 0, &(struct walk_limits){.steps = max_steps}, d);
 }
 
+/* One graph whose nodes run as they stand, and within the limit: no list of steps is needed. */
+static int walk_as_it_stands(struct walker *k, uint32_t root, bool *done)
+{
+    struct walk *w = k->w;
+    const struct ir_graph *g = &w->m->graphs[root];
+    uint32_t frame;
+    *done = false;
+    if (!w->flat || g->first_node != 0 || g->n_nodes > k->limits.steps)
+        return 0;
+    int rc = ir_in_order(w->m, root, done, k->d);
+    if (rc || !*done)
+        return rc;
+    w->n_steps = g->n_nodes;
+    return open_frame(k, IR_NONE, IR_NONE, root, &frame);
+}
+
+static int walk_in_order(struct walker *k, uint32_t root)
+{
+    const struct ir_model *m = k->w->m;
+    k->order = calloc(m->n_graphs ? m->n_graphs : 1, sizeof *k->order);
+    int rc = k->order ? enter(k, IR_NONE, IR_NONE, root) : IR_EMEM;
+    while (!rc && k->n > 0)
+        rc = advance(k);
+    for (uint32_t g = 0; k->order && g < m->n_graphs; g++)
+        free(k->order[g]);
+    free(k->order);
+    free(k->stack);
+    return rc;
+}
+
 int walk_build_from(struct walk *w, struct ir_model *m, uint32_t root, const struct walk_limits *limits,
                     struct diag *d)
 {
@@ -240,17 +274,11 @@ int walk_build_from(struct walk *w, struct ir_model *m, uint32_t root, const str
     struct walker k = {.w = w, .limits = *limits, .d = d};
     if (!k.limits.depth)
         k.limits.depth = WALK_DEPTH;
-    k.order = calloc(m->n_graphs ? m->n_graphs : 1, sizeof *k.order);
-    int rc = k.order ? number_values(w) : IR_EMEM;
+    bool done = false;
+    int rc = number_values(w);
     if (!rc)
-        rc = enter(&k, IR_NONE, IR_NONE, root);
-    while (!rc && k.n > 0)
-        rc = advance(&k);
-    for (uint32_t g = 0; k.order && g < m->n_graphs; g++)
-        free(k.order[g]);
-    free(k.order);
-    free(k.stack);
-    return rc;
+        rc = walk_as_it_stands(&k, root, &done);
+    return rc || done ? rc : walk_in_order(&k, root);
 }
 
 /* The frame whose graph defines the value: a body sees what encloses it. */
@@ -310,20 +338,21 @@ int64_t walk_attr_int(const struct walk *w, struct step s, const char *name, int
     return walk_attr(w, s, name, &a) == 1 && a.kind == IR_ATTR_INT ? a.i : otherwise;
 }
 
-struct step walk_def(const struct walk *w, struct use r)
+int walk_makers(const struct walk *w, uint32_t **of_slot)
 {
-    if (r.value == IR_NONE || w->m->values[r.value].kind != IR_VALUE_NODE)
-        return (struct step){IR_NONE, r.frame};
-    return (struct step){w->m->values[r.value].def, r.frame};
-}
-
-void walk_makers(const struct walk *w, uint32_t *of_slot)
-{
-    memset(of_slot, 0xff, (size_t)w->n_slots * sizeof *of_slot);
+    *of_slot = NULL;
+    if (!w->steps)
+        return 0;
+    uint32_t *of = malloc(((size_t)w->n_slots + 1) * sizeof *of);
+    if (!of)
+        return IR_EMEM;
+    memset(of, 0xff, (size_t)w->n_slots * sizeof *of);
     for (uint32_t i = 0; i < w->n_steps; i++)
-        for (uint32_t j = 0; j < ir_node_n_out(&w->m->nodes[w->steps[i].node]); j++) {
-            struct use u = walk_output(w, w->steps[i], j);
+        for (uint32_t j = 0; j < ir_node_n_out(&w->m->nodes[walk_step(w, i).node]); j++) {
+            struct use u = walk_output(w, walk_step(w, i), j);
             if (u.value != IR_NONE)
-                of_slot[walk_slot(w, u)] = i;
+                of[walk_slot(w, u)] = i;
         }
+    *of_slot = of;
+    return 0;
 }

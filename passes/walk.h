@@ -45,7 +45,7 @@ struct walk {
     struct frame *frames;
     uint32_t n_frames;
     size_t cap_frames;
-    struct step *steps;
+    struct step *steps; /* asked for by walk_step(); NULL: the nodes of the one graph, as they stand */
     uint32_t n_steps;
     size_t cap_steps;
     uint32_t *local;    /* value id → position among its graph's values; NULL when flat */
@@ -70,6 +70,11 @@ struct walk_limits {
 int walk_build_from(struct walk *w, struct ir_model *m, uint32_t root, const struct walk_limits *limits,
                     struct diag *d);
 void walk_free(struct walk *w);
+
+static inline struct step walk_step(const struct walk *w, uint32_t i)
+{
+    return w->steps ? w->steps[i] : (struct step){i, FRAME_MAIN};
+}
 
 /* The i-th input or output of a step's node, as the step sees it: not yet resolved. */
 static inline struct use walk_input(const struct walk *w, struct step s, uint32_t i)
@@ -108,9 +113,19 @@ int walk_attr(const struct walk *w, struct step s, const char *name, struct ir_a
 int64_t walk_attr_int(const struct walk *w, struct step s, const char *name, int64_t otherwise);
 
 /* Node that defines a resolved use, as a step; node == IR_NONE when it is no node's output. */
-struct step walk_def(const struct walk *w, struct use resolved);
+static inline struct step walk_def(const struct walk *w, struct use resolved)
+{
+    return (struct step){ir_value_node(w->m, resolved.value), resolved.frame};
+}
 
-/* Per slot (n_slots of them): the step whose node makes the value, or IR_NONE. */
-void walk_makers(const struct walk *w, uint32_t *of_slot);
+/* Fills, per slot, the step whose node makes the value, or IR_NONE: for walk_maker(). NULL where a value
+ * tells that itself. To be freed; 0 or IR_EMEM. */
+int walk_makers(const struct walk *w, uint32_t **of_slot);
+
+/* The step that makes a resolved value, or IR_NONE. */
+static inline uint32_t walk_maker(const struct walk *w, const uint32_t *of_slot, struct use u)
+{
+    return of_slot ? of_slot[walk_slot(w, u)] : ir_value_node(w->m, u.value);
+}
 
 #endif

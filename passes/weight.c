@@ -118,7 +118,7 @@ int note_uses(struct state *s, uint8_t *used)
 {
     const struct op_use *of = uses_of_ops(s);
     for (uint32_t i = 0; of && i < s->walk.n_steps; i++)
-        note_step(s, of, s->walk.steps[i], used);
+        note_step(s, of, walk_step(&s->walk, i), used);
     return of ? 0 : IR_EMEM;
 }
 
@@ -131,7 +131,7 @@ static bool swaps_last_two(const struct ir_attr *a)
 void trace_weight(struct state *s, struct mm *mm)
 {
     const struct walk *w = &s->walk;
-    struct use u = walk_input(w, w->steps[mm->step], 1);
+    struct use u = walk_input(w, walk_step(w, mm->step), 1);
     if (mm->kind == MM_KIND_ATEN) {
         mm->weight_name = mm->weight.value;
         return;
@@ -172,7 +172,7 @@ struct str reparam_owner(struct state *s, const struct mm *mm)
     struct use todo[REPARAM_MAX];
     uint32_t n = 0, at = 0;
     struct str owner = {0};
-    todo[n++] = walk_input(w, w->steps[mm->step], 1);
+    todo[n++] = walk_input(w, walk_step(w, mm->step), 1);
     for (; at < n; at++) {
         struct use u = walk_resolve(w, todo[at]);
         if (u.value == IR_NONE)

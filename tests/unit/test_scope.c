@@ -24,7 +24,7 @@ static const struct scope *scope_of(const char *output)
 {
     uint32_t v = bench_value(&b, output);
     for (uint32_t i = 0; i < b.s.walk.n_steps; i++)
-        if (b.s.walk.steps[i].node == b.m.values[v].def)
+        if (walk_step(&b.s.walk, i).node == b.m.values[v].def)
             return &b.s.scopes[b.s.scope_of[i]];
     cr_assert(false, "no step defines %s", output);
     return NULL;

@@ -38,7 +38,7 @@ static const char *steps(void)
     text[0] = '\0';
     for (uint32_t i = 0; i < w.n_steps; i++)
         n += (size_t)snprintf(text + n, sizeof text - n, "%s%.*s@%u", i ? " " : "",
-                              STR_ARG(ir_node_name(&b.m, &b.m.nodes[w.steps[i].node])), w.steps[i].frame);
+                              STR_ARG(ir_node_name(&b.m, &b.m.nodes[walk_step(&w, i).node])), walk_step(&w, i).frame);
     return text;
 }
 
@@ -46,8 +46,8 @@ static const char *steps(void)
 static struct step at(const char *name, uint32_t frame)
 {
     for (uint32_t i = 0; i < w.n_steps; i++)
-        if (str_is(ir_node_name(&b.m, &b.m.nodes[w.steps[i].node]), name) && w.steps[i].frame == frame)
-            return w.steps[i];
+        if (str_is(ir_node_name(&b.m, &b.m.nodes[walk_step(&w, i).node]), name) && walk_step(&w, i).frame == frame)
+            return walk_step(&w, i);
     cr_assert(false, "no step %s@%u", name, frame);
     return (struct step){0, 0};
 }
@@ -272,7 +272,7 @@ Test(walk, limit_is_exact)
 /* Two steps of 8 bytes, one frame of 32 and its three values' 16 each. */
 Test(walk, memory_is_charged)
 {
-    bench_add(&b, "in x\nA: a = Relu(x)\nB: y = Relu(a)\nout y");
+    bench_add(&b, "in x\nB: y = Relu(a)\nA: a = Relu(x)\nout y");
     struct arena memory;
     struct walk_limits limits = {.steps = 10, .memory = &memory};
     cr_assert_eq(build(10), 0);
@@ -284,6 +284,26 @@ Test(walk, memory_is_charged)
     arena_init(&memory, 95);
     cr_assert_eq(walk_build_from(&w, &b.m, 0, &limits, &b.d), IR_EINPUT);
     assert_says(&b, DIAG_ERROR, "need more memory than the limit of 95 bytes");
+}
+
+/* Nodes of one graph that run as they stand take no steps, and values tell what makes them. */
+Test(walk, as_it_stands)
+{
+    bench_add(&b, "in x\nA: a = Relu(x)\nB: y = Relu(a)\nout y");
+    struct arena memory;
+    struct walk_limits limits = {.steps = 10, .memory = &memory};
+    uint32_t *makers;
+    arena_init(&memory, 80);
+    cr_assert_eq(build(10), 0);
+    walk_free(&w);
+    cr_assert_eq(walk_build_from(&w, &b.m, 0, &limits, &b.d), 0);
+    cr_assert_eq(memory.total, 80);
+    cr_assert_null(w.steps);
+    cr_assert_eq(w.n_steps, 2);
+    cr_assert_eq(walk_makers(&w, &makers), 0);
+    cr_assert_null(makers);
+    cr_assert_eq(walk_maker(&w, makers, walk_output(&w, walk_step(&w, 1), 0)), 1);
+    cr_assert_eq(walk_maker(&w, makers, walk_input(&w, walk_step(&w, 0), 0)), IR_NONE);
 }
 
 Test(walk, deep_calls)
