@@ -382,18 +382,18 @@ static bool parse(struct entry *e, struct str text)
 {
     struct json_error error;
     int rc = json_parse(&e->j, text, DEPTH_MAX, 0, &error);
-    return rc == IR_EMEM ? no_memory(e) : rc == 0;
+    return rc == IR_EMEM ? no_memory(e) : rc == 0 || bad(e, "it is not JSON");
 }
 
 /* Is it ours, whole and of a version that we know? */
 static bool read_entry(struct entry *e, struct str text)
 {
     int64_t version;
-    if (text.n == 0 || !parse(e, text))
+    if (!parse(e, text))
         return false;
     uint32_t t = member(e, "version");
     if (t == JSON_NONE || !json_int(&version, &e->j, t) || member(e, "carrier") == JSON_NONE)
-        return false;
+        return bad(e, "it has no version and carrier");
     if (version > PLAN_META_VERSION) {
         e->newer = true;
         return bad(e, "it was written by a newer version of sactag");
