@@ -171,30 +171,29 @@ static int check_use(const struct verify *k, uint32_t node, uint32_t value)
 {
     const struct ir_model *m = k->m;
     const struct ir_node *n = &m->nodes[node];
-    if (value == IR_NONE)
-        return 0;
     if (value >= m->n_values)
         return bad_node(k, node, "operands that are values", "a number out of range");
     if (m->values[value].kind == IR_VALUE_UNDEFINED)
         return undefined(k, "node", ir_node_name(m, n), n->off, value);
-    return visible(m, value, n->graph) ? 0 : bad_node(k, node, "operands in scope", "one of another graph");
+    if (m->values[value].graph == n->graph || visible(m, value, n->graph))
+        return 0;
+    return bad_node(k, node, "operands in scope", "one of another graph");
 }
 
 static int check_result(const struct verify *k, uint32_t node, uint32_t i, uint32_t value)
 {
     const struct ir_model *m = k->m;
-    if (value == IR_NONE)
-        return 0;
     if (value >= m->n_values)
         return bad_node(k, node, "outputs that are values", "a number out of range");
     const struct ir_value *v = &m->values[value];
-    bool ours = v->kind == IR_VALUE_NODE && v->def == node && v->out == (i < UINT16_MAX ? i : UINT16_MAX);
+    uint32_t out = i < UINT16_MAX ? i : UINT16_MAX;
+    bool ours = v->kind == IR_VALUE_NODE && v->def == node && v->out == out;
     return ours ? 0 : bad_node(k, node, "outputs that it defines", "another's");
 }
 
-static bool inside(const struct ir_node *n, struct ir_span seg)
+static bool inside(uint64_t off, uint64_t len, struct ir_span seg)
 {
-    return n->off >= seg.off && n->off - seg.off <= seg.len && n->len <= seg.len - (n->off - seg.off);
+    return off >= seg.off && off - seg.off <= seg.len && len <= seg.len - (off - seg.off);
 }
 
 static int check_node(const struct verify *k, uint32_t node)
@@ -208,15 +207,17 @@ static int check_node(const struct verify *k, uint32_t node)
     if (node < m->graphs[n->graph].first_node ||
         node - m->graphs[n->graph].first_node >= m->graphs[n->graph].n_nodes)
         return bad_node(k, node, "a graph that holds it", "one that does not");
-    if (n->off > m->size || n->len > m->size - n->off)
+    if (!inside(n->off, n->len, (struct ir_span){0, m->size}))
         return bad_node(k, node, "a span inside the source", "one outside");
-    if (m->n_segs && !inside(n, m->segs[ir_node_seg(m, n)].span))
+    if (m->n_segs && !inside(n->off, n->len, m->segs[ir_node_seg(m, n)].span))
         return bad_node(k, node, "an enclosing segment", "none");
     int rc = 0;
-    for (uint32_t i = 0; rc == 0 && i < ir_node_n_in(n); i++)
-        rc = check_use(k, node, m->operands[n->operands + i]);
-    for (uint32_t i = 0; rc == 0 && i < ir_node_n_out(n); i++)
-        rc = check_result(k, node, i, m->operands[n->outputs + i]);
+    for (uint32_t i = n->operands; rc == 0 && i < n->outputs; i++)
+        if (m->operands[i] != IR_NONE)
+            rc = check_use(k, node, m->operands[i]);
+    for (uint32_t i = n->outputs; rc == 0 && i < end; i++)
+        if (m->operands[i] != IR_NONE)
+            rc = check_result(k, node, i - n->outputs, m->operands[i]);
     return rc;
 }
 
@@ -289,7 +290,22 @@ static int check_once(const struct verify *k, const uint32_t *start, const uint3
     return 0;
 }
 
-static int check_ssa(const struct verify *k)
+/* Has each value a name of its own, as where graphs do not use one name each? Then none is defined twice.
+ * IR_EMEM. */
+static int names_differ(const struct ir_model *m, bool *yes)
+{
+    uint8_t *seen = calloc((size_t)m->names.n / 8 + 1, 1);
+    *yes = seen != NULL;
+    for (uint32_t v = 0; *yes && v < m->n_values; v++) {
+        uint32_t name = m->values[v].name;
+        *yes = !(seen[name / 8] >> name % 8 & 1);
+        seen[name / 8] |= (uint8_t)(1U << name % 8);
+    }
+    free(seen);
+    return seen ? 0 : IR_EMEM;
+}
+
+static int check_each_graph(const struct verify *k)
 {
     const struct ir_model *m = k->m;
     uint32_t *start = calloc((size_t)m->n_graphs + 1, sizeof *start);
@@ -306,6 +322,14 @@ static int check_ssa(const struct verify *k)
     free(order);
     free(seen);
     return rc;
+}
+
+static int check_ssa(const struct verify *k)
+{
+    bool differ;
+    if (names_differ(k->m, &differ) != 0)
+        return diag_error(k->d, IR_EMEM, "out of memory");
+    return differ ? 0 : check_each_graph(k);
 }
 
 int ir_verify(struct ir_model *m, struct diag *d)

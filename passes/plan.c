@@ -23,35 +23,41 @@ static bool static_shape(const struct ir_model *m, uint32_t value)
     return x->rank > 0;
 }
 
+/* Is a graph input a parameter by its name? `tops`: the top modules of those that are for sure; on the second
+ * pass all are known. */
+static int input_is_param(struct state *s, uint32_t value, bool second, struct names *tops)
+{
+    enum param_kind kind;
+    struct str fqn;
+    int rc = fqn_of_param(&kind, &fqn, ir_value_name(s->m, value), &s->arena);
+    bool sure = kind == PARAM_WEIGHT || kind == PARAM_BIAS || kind == PARAM_KERNEL;
+    if (rc || kind == PARAM_NO_NAME || !static_shape(s->m, value))
+        return rc;
+    if (sure && names_intern(tops, top_of(fqn)) == NAME_NONE)
+        return IR_EMEM;
+    s->is_param[value] = sure || (second && names_find(tops, top_of(fqn)) != NAME_NONE);
+    return 0;
+}
+
 /* Parameters, and graph inputs that are parameters by their names (a model exported with its weights as
  * inputs): FQN.weight and FQN.bias are; another dotted name only beside such ones, under the same top module,
  * and of static shape (past_key_values.0.key is an activation). */
 static int find_params(struct state *s)
 {
-    struct ir_model *m = s->m;
+    const struct ir_model *m = s->m;
+    const struct ir_graph *root = &m->graphs[s->root];
     struct names tops;
     names_init(&tops);
     s->is_param = arena_alloc(&s->arena, m->n_values ? m->n_values : 1, 1);
     int rc = s->is_param ? 0 : IR_EMEM;
-    for (uint32_t pass = 0; !rc && pass < 2; pass++)
-        for (uint32_t v = 0; !rc && v < m->n_values; v++) {
-            const struct ir_value *x = &m->values[v];
-            enum param_kind kind = PARAM_NO_NAME;
-            struct str fqn = {0};
-            if (!s->in_program[x->graph])
-                continue;
-            if (x->kind == IR_VALUE_PARAM)
-                s->is_param[v] = 1;
-            if (s->is_param[v] || x->kind != IR_VALUE_INPUT || x->graph != s->root)
-                continue;
-            rc = fqn_of_param(&kind, &fqn, ir_value_name(m, v), &s->arena);
-            bool sure = kind == PARAM_WEIGHT || kind == PARAM_BIAS || kind == PARAM_KERNEL;
-            if (rc || kind == PARAM_NO_NAME || !static_shape(m, v))
-                continue;
-            if (sure)
-                rc = names_intern(&tops, top_of(fqn)) == NAME_NONE ? IR_EMEM : 0;
-            s->is_param[v] = sure || (pass == 1 && names_find(&tops, top_of(fqn)) != NAME_NONE);
-        }
+    for (uint32_t i = 0; !rc && i < m->n_params; i++) {
+        const struct ir_value *v = &m->values[m->params[i].value];
+        s->is_param[m->params[i].value] = v->kind == IR_VALUE_PARAM && s->in_program[v->graph];
+    }
+    for (int pass = 0; !rc && pass < 2; pass++)
+        for (uint32_t i = 0; !rc && i < root->n_inputs; i++)
+            if (m->values[root->inputs[i]].kind == IR_VALUE_INPUT)
+                rc = input_is_param(s, root->inputs[i], pass == 1, &tops);
     names_free(&tops);
     return rc;
 }
