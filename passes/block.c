@@ -83,10 +83,19 @@ static int number_key(struct blocker *b, const char *what, uint32_t n, uint32_t 
     return text ? intern_key(b, str_of(text), out) : IR_EMEM;
 }
 
-bool block_step_fixed(struct state *s, uint32_t step)
+static bool compute_fixed(const struct state *s, uint32_t step)
 {
     struct use u = walk_output(&s->walk, walk_step(&s->walk, step), 0);
     return u.value == IR_NONE || facts_fixed(&s->facts, u);
+}
+
+static int find_fixed(struct blocker *b)
+{
+    uint32_t n = b->s->walk.n_steps;
+    b->fixed = calloc((size_t)n / 8 + 1, 1);
+    for (uint32_t i = 0; b->fixed && i < n; i++)
+        b->fixed[i / 8] |= (uint8_t)(compute_fixed(b->s, i) << i % 8);
+    return b->fixed ? 0 : IR_EMEM;
 }
 
 /* Does this step belong to the scope of a block, by its name? */
@@ -160,7 +169,7 @@ static int find_tails(struct blocker *b)
         seams[i] = (struct seam){.first = IR_NONE, .last = IR_NONE, .head = IR_NONE};
     for (uint32_t i = 0; !rc && i < s->walk.n_steps; i++) {
         uint32_t step = state_step(s, i);
-        if (in_path(b, step) && !block_step_fixed(s, step))
+        if (in_path(b, step) && !block_step_fixed(b, step))
             seam_step(b, &seams[b->of_scope[s->scope_of[step]].path], step, next);
     }
     for (uint32_t i = 0; !rc && i < b->paths.n; i++)
@@ -170,21 +179,29 @@ static int find_tails(struct blocker *b)
     return rc;
 }
 
+/* Does any scope tell calls apart? Those of exporter metadata do not. */
+static bool tell_calls(const struct blocker *b)
+{
+    return b->paths.n || b->s->m->format == IR_PT2;
+}
+
 /* Keys of NAME scopes: the suffix of the next node that stands directly in the block's scope. Going
  * backwards, so that the next one is always known. Key 0 = none was seen. */
 static int find_keys(struct blocker *b)
 {
     struct state *s = b->s;
     uint32_t n = s->walk.n_steps, none;
+    int rc = intern_key(b, STR_LIT(""), &none);
+    if (rc || !tell_calls(b))
+        return rc;
     b->key_of = calloc(n ? n : 1, sizeof *b->key_of);
     b->mark = calloc(b->paths.n ? b->paths.n : 1, sizeof *b->mark);
-    if (!b->key_of || !b->mark || intern_key(b, STR_LIT(""), &none) != 0)
+    if (!b->key_of || !b->mark)
         return IR_EMEM;
     for (uint32_t i = n; i-- > 0;) {
         uint32_t step = state_step(s, i);
         const struct scope *sc = &s->scopes[s->scope_of[step]];
         const struct candidates *c = &b->of_scope[s->scope_of[step]];
-        int rc = 0;
         if (sc->kind == SCOPE_STACK && c->n)
             rc = intern_key(b, sc->atoms[sc->depth], &b->key_of[step]);
         if (in_path(b, step)) {
@@ -202,7 +219,7 @@ int block_new_run(struct blocker *b, uint32_t block, uint32_t candidates, uint32
 {
     if (grow(&b->runs, &b->cap_runs, (size_t)b->n_runs + 1, sizeof *b->runs) != 0)
         return IR_EMEM;
-    b->runs[b->n_runs++] = (struct run){block, candidates, 0, key, at, at};
+    b->runs[b->n_runs++] = (struct run){block, candidates, 0, 0, key, at, at};
     return 0;
 }
 
@@ -231,7 +248,7 @@ static int place_of(struct blocker *b, uint32_t step, const struct mm *mm, struc
     uint32_t scope = s->scope_of[step];
     const struct candidates *c = &b->of_scope[scope];
     struct step st = walk_step(&s->walk, step);
-    *p = (struct place){.block = IR_NONE, .key = b->key_of[step]};
+    *p = (struct place){.block = IR_NONE, .key = b->key_of ? b->key_of[step] : 0};
     if (c->n == 1) {
         p->block = candidate(b, c, 0);
         p->first = unused_before(s, &s->scopes[scope]);
@@ -379,14 +396,14 @@ static int make_runs(struct blocker *b)
         if (rc)
             break;
         if (p.block != IR_NONE || p.candidates) {
-            if (block_step_fixed(s, step) &&
+            if (block_step_fixed(b, step) &&
                 !mm) { /* folded constants stand anywhere: they start and end nothing */
                 uint32_t *last = last_run(b, of_block, of_path, &p);
                 b->run_of[step] = *last;
                 continue;
             }
             rc = join_step(b, i, step, &p, last_run(b, of_block, of_path, &p), &current);
-        } else if (p.outside && !block_step_fixed(s, step)) {
+        } else if (p.outside && !block_step_fixed(b, step)) {
             current = IR_NONE;
         }
     }
@@ -544,34 +561,52 @@ static int check_given(struct state *s)
     return 0;
 }
 
+/* What the block tells of one mm. `new_id`: the plan's number of each block. */
+static int publish_mm(struct blocker *b, struct mm *mm, const uint32_t *new_id)
+{
+    const struct run *r = b->run_of[mm->step] == IR_NONE ? NULL : &b->runs[b->run_of[mm->step]];
+    if (!r || r->block == IR_NONE)
+        return mark_outside(b->s, mm);
+    mm->block = r->block;
+    int rc = rename_mm(b, mm);
+    mm->block = new_id[r->block];
+    mm->call = r->call;
+    if (mm->evidence == EV_NONE)
+        mm->evidence = EV_NEIGHBOUR;
+    return rc;
+}
+
+/* From the run of each step to its region: in the same array, which is the state's from now on. */
+static int publish_regions(struct blocker *b, const uint32_t *new_id)
+{
+    struct state *s = b->s;
+    const struct plan *p = s->plan;
+    s->first_region = arena_alloc(&s->arena, (size_t)p->n_blocks + 1, sizeof *s->first_region);
+    if (!s->first_region)
+        return IR_EMEM;
+    for (uint32_t i = 0; i < p->n_blocks; i++)
+        s->first_region[i + 1] = s->first_region[i] + p->blocks[i].calls;
+    for (uint32_t i = 0; i < b->n_runs; i++) {
+        struct run *r = &b->runs[i];
+        r->region = r->block == IR_NONE ? IR_NONE : s->first_region[new_id[r->block]] + r->call;
+    }
+    for (uint32_t i = 0; i < s->walk.n_steps; i++)
+        if (b->run_of[i] != IR_NONE)
+            b->run_of[i] = b->runs[b->run_of[i]].region;
+    s->region_of = b->run_of;
+    b->run_of = NULL;
+    return 0;
+}
+
 static int publish(struct blocker *b)
 {
     struct state *s = b->s;
-    uint32_t n = s->walk.n_steps, next_mm = 0;
-    s->block_of = arena_alloc(&s->arena, n ? n : 1, sizeof *s->block_of);
-    s->call_of = arena_alloc(&s->arena, n ? n : 1, sizeof *s->call_of);
     uint32_t *new_id = malloc((size_t)(b->n_blocks + 1) * sizeof *new_id);
-    int rc = s->block_of && s->call_of && new_id ? number_calls(b, new_id) : IR_EMEM;
-    for (uint32_t i = 0; !rc && i < n; i++) {
-        uint32_t run = b->run_of[i];
-        bool in = run != IR_NONE && b->runs[run].block != IR_NONE;
-        s->block_of[i] = in ? new_id[b->runs[run].block] : IR_NONE;
-        s->call_of[i] = in ? b->runs[run].call : 0;
-    }
-    for (; !rc && next_mm < s->n_mms; next_mm++) {
-        struct mm *mm = &s->mms[next_mm];
-        uint32_t run = b->run_of[mm->step];
-        if (s->block_of[mm->step] == IR_NONE) {
-            rc = mark_outside(s, mm);
-            continue;
-        }
-        mm->block = b->runs[run].block;
-        rc = rename_mm(b, mm);
-        mm->block = s->block_of[mm->step];
-        mm->call = s->call_of[mm->step];
-        if (mm->evidence == EV_NONE)
-            mm->evidence = EV_NEIGHBOUR;
-    }
+    int rc = new_id ? number_calls(b, new_id) : IR_EMEM;
+    for (uint32_t i = 0; !rc && i < s->n_mms; i++)
+        rc = publish_mm(b, &s->mms[i], new_id);
+    if (!rc)
+        rc = publish_regions(b, new_id);
     free(new_id);
     return rc ? rc : check_given(s);
 }
@@ -580,12 +615,12 @@ static int publish(struct blocker *b)
 static int publish_whole(struct state *s)
 {
     struct plan *p = s->plan;
-    uint32_t n = s->walk.n_steps;
-    s->block_of = arena_alloc(&s->arena, n ? n : 1, sizeof *s->block_of);
-    s->call_of = arena_alloc(&s->arena, n ? n : 1, sizeof *s->call_of);
+    s->region_of = calloc((size_t)s->walk.n_steps + 1, sizeof *s->region_of);
+    s->first_region = arena_alloc(&s->arena, 2, sizeof *s->first_region);
     p->blocks = arena_alloc(&p->arena, 1, sizeof *p->blocks);
-    if (!s->block_of || !s->call_of || !p->blocks)
+    if (!s->region_of || !s->first_region || !p->blocks)
         return IR_EMEM;
+    s->first_region[1] = 1;
     p->blocks[0] = (struct plan_block){.fqn = STR_LIT("whole"), .calls = 1};
     p->n_blocks = 1;
     for (uint32_t i = 0; i < s->n_mms; i++) {
@@ -605,7 +640,9 @@ static int blocker_run(struct blocker *b)
     if (!b->run_of)
         return IR_EMEM;
     memset(b->run_of, 0xff, (size_t)n * sizeof *b->run_of);
-    int rc = index_names(b);
+    int rc = find_fixed(b);
+    if (!rc)
+        rc = index_names(b);
     if (!rc)
         rc = place_named(b);
     if (!rc)
@@ -646,6 +683,7 @@ int pass_block(struct state *s)
     free(b.mark);
     free(b.run_of);
     free(b.key_of);
+    free(b.fixed);
     free(b.runs);
     free(b.first_weight);
     names_free(&b.used);

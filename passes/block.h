@@ -17,11 +17,11 @@ struct candidates {
 
 /* One run: steps of one call, as far as key and neighbours tell. */
 struct run {
-    uint32_t block;      /* IR_NONE: outside */
-    uint32_t candidates; /* scope whose candidates it has (block undecided), or 0 */
-    uint32_t call;
-    uint32_t key;         /* interned: what tells this call from others of the block */
-    uint32_t first, last; /* positions in execution order */
+    uint32_t block;        /* IR_NONE: outside */
+    uint32_t candidates;   /* scope whose candidates it has (block undecided), or 0 */
+    uint32_t call, region; /* once all are known */
+    uint32_t key;          /* interned: what tells this call from others of the block */
+    uint32_t first, last;  /* positions in execution order */
 };
 
 struct blocker {
@@ -44,7 +44,8 @@ struct blocker {
     uint32_t n_paths;
     struct names paths;
     uint32_t *run_of; /* per step */
-    uint32_t *key_of; /* per step: what its scope says of the call */
+    uint32_t *key_of; /* per step: what its scope says of the call; NULL: none says anything */
+    uint8_t *fixed;   /* a bit per step: block_step_fixed() */
     struct run *runs;
     uint32_t n_runs;
     size_t cap_runs;
@@ -62,7 +63,10 @@ int index_names(struct blocker *b);
 int all_candidates(struct blocker *b);
 
 /* Does a step compute the same every time the program runs? Such steps stand anywhere. */
-bool block_step_fixed(struct state *s, uint32_t step);
+static inline bool block_step_fixed(const struct blocker *b, uint32_t step)
+{
+    return b->fixed[step / 8] >> step % 8 & 1;
+}
 
 /* Adds a run. 0 or IR_EMEM. */
 int block_new_run(struct blocker *b, uint32_t block, uint32_t candidates, uint32_t key, uint32_t at);

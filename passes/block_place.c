@@ -202,7 +202,8 @@ int place_named(struct blocker *b)
         uint32_t module = s->named[i].module;
         b->named_block[i] = module == IR_NONE ? IR_NONE : b->of_module[module];
     }
-    drop_merged(b);
+    if (scopes_by_name(s))
+        drop_merged(b);
     return 0;
 }
 

@@ -5,21 +5,25 @@
 
 #include <stdlib.h>
 
-/* Smallest period of a sequence that it is a whole number of times, or n (Knuth, Morris and Pratt's failure
- * function). */
-static uint32_t period(const uint64_t *seq, uint32_t n, uint32_t *fail)
+/* Is the sequence made of its first p elements again and again? */
+static bool repeats(const uint64_t *seq, uint32_t n, uint32_t p)
 {
-    uint32_t k = 0;
-    fail[0] = 0;
-    for (uint32_t i = 1; i < n; i++) {
-        while (k && seq[i] != seq[k])
-            k = fail[k - 1];
-        if (seq[i] == seq[k])
-            k++;
-        fail[i] = k;
+    return memcmp(seq, seq + p, (size_t)(n - p) * sizeof *seq) == 0;
+}
+
+/* Smallest period of a sequence that it is a whole number of times, or n. All such periods are multiples of
+ * the smallest, so one prime factor of n after the other is taken away as long as a period is left. */
+static uint32_t period(const uint64_t *seq, uint32_t n)
+{
+    uint32_t p = n, rest = n;
+    for (uint32_t prime = 2; rest > 1; prime++) {
+        if ((uint64_t)prime * prime > rest)
+            prime = rest;
+        for (; rest % prime == 0; rest /= prime)
+            if (p % prime == 0 && repeats(seq, n, p / prime))
+                p /= prime;
     }
-    uint32_t p = n - fail[n - 1];
-    return n % p == 0 ? p : n;
+    return p;
 }
 
 /* A number for the module and operator of a step, the same in each call. */
@@ -38,10 +42,10 @@ static uint64_t call_mark(const struct state *s, uint32_t step)
 struct splitter {
     struct blocker *b;
     uint64_t *seq;
-    uint32_t *steps, *fail;
+    uint32_t *steps;
     uint32_t n;           /* steps of the run */
     bool suffixed;        /* one of them has a suffix */
-    bool *is_mm;          /* per step */
+    bool *is_mm;          /* per step; made with what follows when a suffix is met */
     uint32_t *low, *high; /* per scope: suffixes with which the run has it */
 };
 
@@ -54,7 +58,7 @@ static bool collect_run(struct splitter *k, uint32_t run)
     k->suffixed = false;
     for (uint32_t i = b->runs[run].first; i <= b->runs[run].last; i++) {
         uint32_t step = state_step(s, i);
-        if (b->run_of[step] != run || block_step_fixed(s, step))
+        if (b->run_of[step] != run || block_step_fixed(b, step))
             continue;
         if (s->scope_of[step] == 0 || s->scopes[s->scope_of[step]].kind == SCOPE_STACK)
             return false;
@@ -133,23 +137,44 @@ static int split_by_suffix(struct splitter *k, uint32_t run, uint32_t calls)
     return 0;
 }
 
-static int split_run(struct splitter *k, uint32_t run)
+static int init_suffixes(struct splitter *k)
 {
-    if (!collect_run(k, run))
-        return 0;
-    uint32_t p = period(k->seq, k->n, k->fail), base;
-    if (p < k->n)
-        return p < 2 ? 0 : split_by_period(k, run, p);
-    if (!k->suffixed)
-        return 0;
+    const struct state *s = k->b->s;
+    k->is_mm = calloc((size_t)s->walk.n_steps + 1, sizeof *k->is_mm);
+    k->low = malloc(s->n_scopes * sizeof *k->low);
+    k->high = calloc(s->n_scopes, sizeof *k->high);
+    if (!k->is_mm || !k->low || !k->high)
+        return IR_EMEM;
+    memset(k->low, 0xff, s->n_scopes * sizeof *k->low);
+    for (uint32_t i = 0; i < s->n_mms; i++)
+        k->is_mm[s->mms[i].step] = true;
+    return 0;
+}
+
+static int split_suffixed(struct splitter *k, uint32_t run)
+{
+    uint32_t base;
+    int rc = k->is_mm ? 0 : init_suffixes(k);
+    if (rc)
+        return rc;
     uint32_t calls = calls_by_suffix(k);
-    int rc = calls > 1 && calls <= k->n ? split_by_suffix(k, run, calls) : 0;
+    rc = calls > 1 && calls <= k->n ? split_by_suffix(k, run, calls) : 0;
     for (uint32_t i = 0; i < k->n; i++) {
         suffix(k, i, &base);
         k->low[base] = UINT32_MAX;
         k->high[base] = 0;
     }
     return rc;
+}
+
+static int split_run(struct splitter *k, uint32_t run)
+{
+    if (!collect_run(k, run))
+        return 0;
+    uint32_t p = period(k->seq, k->n);
+    if (p < k->n)
+        return p < 2 ? 0 : split_by_period(k, run, p);
+    return k->suffixed ? split_suffixed(k, run) : 0;
 }
 
 /* Nothing has told the calls of this run apart. */
@@ -160,30 +185,19 @@ static bool may_repeat(const struct run *r)
 
 int split_repeats(struct blocker *b)
 {
-    struct state *s = b->s;
     uint32_t runs = b->n_runs, longest = 0;
     for (uint32_t i = 0; i < runs; i++)
         if (may_repeat(&b->runs[i]) && b->runs[i].last - b->runs[i].first >= longest)
             longest = b->runs[i].last - b->runs[i].first + 1;
-    size_t n = (size_t)longest + 1;
     struct splitter k = {.b = b,
-                         .seq = malloc(n * sizeof *k.seq),
-                         .steps = malloc(n * sizeof *k.steps),
-                         .fail = malloc(n * sizeof *k.fail),
-                         .is_mm = calloc((size_t)s->walk.n_steps + 1, sizeof *k.is_mm),
-                         .low = malloc(s->n_scopes * sizeof *k.low),
-                         .high = calloc(s->n_scopes, sizeof *k.high)};
-    int rc = k.seq && k.steps && k.fail && k.is_mm && k.low && k.high ? 0 : IR_EMEM;
-    if (!rc)
-        memset(k.low, 0xff, s->n_scopes * sizeof *k.low);
-    for (uint32_t i = 0; !rc && i < s->n_mms; i++)
-        k.is_mm[s->mms[i].step] = true;
+                         .seq = malloc(((size_t)longest + 1) * sizeof *k.seq),
+                         .steps = malloc(((size_t)longest + 1) * sizeof *k.steps)};
+    int rc = k.seq && k.steps ? 0 : IR_EMEM;
     for (uint32_t i = 0; !rc && i < runs; i++)
         if (may_repeat(&b->runs[i]))
             rc = split_run(&k, i);
     free(k.seq);
     free(k.steps);
-    free(k.fail);
     free(k.is_mm);
     free(k.low);
     free(k.high);

@@ -47,7 +47,7 @@ static bool call_around(const struct decider *k, uint32_t frame, const struct mm
     const struct state *s = k->s;
     uint32_t owner = k->owner[frame];
     return whole_graph(s) ||
-           (owner != IR_NONE && s->block_of[owner] == mm->block && s->call_of[owner] == mm->call);
+           (owner != IR_NONE && s->region_of[owner] == s->first_region[mm->block] + mm->call);
 }
 
 bool called_in_body(const struct decider *k, const struct mm *mm)

@@ -114,15 +114,6 @@ static int modules_from_scopes(struct state *s)
     return 0;
 }
 
-/* Is any scope resolved by looking for its atoms among the modules? */
-static bool resolves_atoms(const struct state *s)
-{
-    for (uint32_t i = 1; i < s->n_scopes; i++)
-        if (s->scopes[i].kind == SCOPE_NAME)
-            return true;
-    return false;
-}
-
 /* The modules that names, metadata, options and scopes tell of, in that order: a scope is resolved against
  * the rest. */
 int pass_modules(struct state *s)
@@ -137,7 +128,7 @@ int pass_modules(struct state *s)
         rc = find_aliases(s);
     if (!rc)
         rc = modules_from_options(s);
-    if (!rc && resolves_atoms(s))
+    if (!rc && scopes_by_name(s))
         rc = modules_sort(&s->modules);
     return rc ? rc : modules_from_scopes(s);
 }

@@ -128,9 +128,8 @@ struct state {
     size_t cap_named;
     uint32_t *named_at;     /* per value: 1 + index into named; 0 = its name tells nothing */
     uint32_t *module_block; /* per module: innermost block around it, or IR_NONE */
-    uint32_t *block_of;     /* per step: index into plan->blocks, or IR_NONE */
-    uint32_t *call_of;      /* per step: run number of the block */
-    uint32_t *region_of;    /* per step, by pass_regions: index into plan->regions, or IR_NONE */
+    uint32_t *first_region; /* per block, and one more: the region of its first call */
+    uint32_t *region_of;    /* per step: index into plan->regions, or IR_NONE */
     uint8_t *leaves;        /* per slot: crosses the border of the region that makes it; only with `all` */
 
     const char **path_of; /* per graph: its path, once a row lies in it */
@@ -162,6 +161,10 @@ int pass_neighbours(struct state *s); /* the policies of nodes that are no mms *
 /* Names lie as far apart in memory as their nodes do in the file: who looks at one after the other fetches
  * those to come into the cache. */
 #define NAMES_AHEAD 16
+
+/* Does any scope come from nodes' names? Such ones are resolved by looking for their atoms among the modules.
+ */
+bool scopes_by_name(const struct state *s);
 
 /* Frees what pass_scope has made but for the scopes' numbers. */
 void scopes_free(struct state *s);

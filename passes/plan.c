@@ -114,6 +114,7 @@ static void state_free(struct state *s)
     scopes_free(s);
     free(s->mms);
     free(s->named);
+    free(s->region_of);
     arena_free(&s->arena);
 }
 

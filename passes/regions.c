@@ -101,23 +101,14 @@ static int publish(struct plan *p, struct crossings *c)
 int pass_regions(struct state *s)
 {
     struct plan *p = s->plan;
-    uint32_t n = s->walk.n_steps;
-    uint32_t *first = arena_alloc(&s->arena, (size_t)p->n_blocks + 1, sizeof *first);
-    s->region_of = arena_alloc(&s->arena, n ? n : 1, sizeof *s->region_of);
     s->leaves = s->all ? arena_alloc(&s->arena, (size_t)s->walk.n_slots + 1, 1) : NULL;
-    if (!first || !s->region_of || (s->all && !s->leaves))
-        return IR_EMEM;
-    for (uint32_t i = 0; i < p->n_blocks; i++)
-        first[i + 1] = first[i] + p->blocks[i].calls;
-    p->n_regions = first[p->n_blocks];
+    p->n_regions = s->first_region[p->n_blocks];
     p->regions = arena_alloc(&p->arena, p->n_regions ? p->n_regions : 1, sizeof *p->regions);
-    if (!p->regions)
+    if (!p->regions || (s->all && !s->leaves))
         return IR_EMEM;
     for (uint32_t i = 0; i < p->n_blocks; i++)
-        for (uint32_t j = first[i]; j < first[i + 1]; j++)
-            p->regions[j] = (struct plan_region){.block = i, .call = j - first[i]};
-    for (uint32_t i = 0; i < n; i++)
-        s->region_of[i] = s->block_of[i] == IR_NONE ? IR_NONE : first[s->block_of[i]] + s->call_of[i];
+        for (uint32_t j = 0; j < p->blocks[i].calls; j++)
+            p->regions[s->first_region[i] + j] = (struct plan_region){.block = i, .call = j};
     struct crossings c = {0};
     int rc = collect(s, &c);
     if (!rc)

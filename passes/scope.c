@@ -337,6 +337,14 @@ static int scopes_of_calls(struct state *s, uint32_t *of_list, uint32_t *of_fram
     return 0;
 }
 
+bool scopes_by_name(const struct state *s)
+{
+    for (uint32_t i = 1; i < s->n_scopes; i++)
+        if (s->scopes[i].kind == SCOPE_NAME)
+            return true;
+    return false;
+}
+
 void scopes_free(struct state *s)
 {
     names_free(&s->scope_index);
