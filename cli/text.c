@@ -241,8 +241,9 @@ static void next_line(struct table *t, size_t i, struct line *l)
 {
     struct sactag_block b;
 
-    memset(l, 0, sizeof *l);
     sactag_plan_row(t->p->plan, i, &l->r);
+    l->last = l->ordinal = 0;
+    l->many_calls = false;
     l->shown = true;
     if (l->r.block_index >= t->g->n_blocks)
         return;
@@ -329,23 +330,37 @@ static const char *rhs_cell(const struct table *t, char *out, struct sactag_shap
     return t->p->tags && s.k < 0 && s.n < 0 ? "-" : shape_text(out, s);
 }
 
+/* Is this a row of a block whose rows are those of the block before it, which was measured? */
+static bool repeats_row(const struct table *t, const struct line *l)
+{
+    return l->ordinal && l->r.fqn.n && t->g->by_rows[l->r.block_index] != l->r.block_index;
+}
+
+static void measure_line(struct table *t, const struct line *l)
+{
+    char shape[SHAPE_MAX], ordinal[DECIMAL_MAX];
+
+    if (l->ordinal <= 1 || l->many_calls) /* the other rows of a call show the same block */
+        widen(&t->block, block_cell(t, l, NULL));
+    widen(&t->evidence, strlen(sactag_evidence_name(l->r.evidence)));
+    if (repeats_row(t, l))
+        return;
+    widen(&t->ordinal, decimal(ordinal, l->ordinal));
+    widen(&t->name, name_cell(l, NULL));
+    widen(&t->rhs, strlen(rhs_cell(t, shape, l->r.rhs)));
+}
+
 static void measure(struct table *t)
 {
     size_t n = sactag_plan_count(t->p->plan);
     struct line l;
-    char shape[SHAPE_MAX], ordinal[DECIMAL_MAX];
 
     t->block = 5, t->ordinal = 1, t->name = 2, t->evidence = 4, t->rhs = 3; /* as wide as their titles */
     rewind_table(t);
     for (size_t i = 0; i < n; i++) {
         next_line(t, i, &l);
-        if (!l.shown)
-            continue;
-        widen(&t->block, block_cell(t, &l, NULL));
-        widen(&t->ordinal, decimal(ordinal, l.ordinal));
-        widen(&t->name, name_cell(&l, NULL));
-        widen(&t->evidence, strlen(sactag_evidence_name(l.r.evidence)));
-        widen(&t->rhs, strlen(rhs_cell(t, shape, l.r.rhs)));
+        if (l.shown)
+            measure_line(t, &l);
     }
 }
 

@@ -9,7 +9,7 @@ struct str block_base(const struct state *s, uint32_t block);
 bool whole_graph(const struct state *s);
 
 /* The entry of a block's forced set with this rhs shape, or NULL. */
-const struct plan_forced *forced_find(const struct plan_block *b, struct mm_shape rhs);
+struct plan_forced *forced_find(const struct plan_block *b, struct mm_shape rhs);
 
 /* Rows: which mms get one, and what it says but for the policy. */
 bool row_wanted(const struct state *s, const struct mm *mm);
@@ -17,7 +17,7 @@ struct str plan_text(struct state *s, struct str text);
 int row_make(struct state *s, const struct mm *mm, struct plan_row *r);
 /* "what", "what:count", or "forced:KxN:FQN" when f is given, and the mm's assumption. IR_EMEM or 0. */
 int row_reason(struct plan *p, struct plan_row *r, const struct mm *mm, const char *what, uint32_t count,
-               const struct plan_forced *f);
+               struct plan_forced *f);
 
 /* The alternation's state: one count per call of a block. */
 struct decider {

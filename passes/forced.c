@@ -25,7 +25,7 @@ static bool same_shape(struct mm_shape a, struct mm_shape b)
     return a.k == b.k && a.n == b.n;
 }
 
-const struct plan_forced *forced_find(const struct plan_block *b, struct mm_shape rhs)
+struct plan_forced *forced_find(const struct plan_block *b, struct mm_shape rhs)
 {
     for (uint32_t i = 0; i < b->n_forced; i++)
         if (same_shape(b->forced[i].rhs, rhs))

@@ -62,6 +62,7 @@ struct plan_forced {
     struct str fqn;         /* configured name, empty for --force-shape */
     struct str also;        /* comma-separated relative FQNs of further Linears of that shape in the block */
     const char *assumption; /* what the match rests on: "assumed-containers", "assumed-tied", or NULL */
+    struct str reason;      /* of the rows that it decides, once there is one */
 };
 
 struct plan_block {

@@ -30,7 +30,7 @@ static int decide_row(struct state *s, struct mm *mm, struct plan_row *r, uint32
     if (mm->block == IR_NONE)
         return row_reason(p, r, mm, "outside", 0, NULL);
     struct plan_block *b = &p->blocks[mm->block];
-    const struct plan_forced *forced = mm->counted ? forced_find(b, r->rhs) : NULL;
+    struct plan_forced *forced = mm->counted ? forced_find(b, r->rhs) : NULL;
     *count += mm->folded;
     if (!mm->counted) {
         r->addmm = true;

@@ -1,8 +1,5 @@
 #include "passes/decide.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-
 bool row_wanted(const struct state *s, const struct mm *mm)
 {
     return mm->counted || (s->o->rule == MM_TORCH && mm->aten == ATEN_ADDMM);
@@ -13,45 +10,57 @@ static struct mm_shape shape_in_force(const struct state *s, const struct mm *mm
     return s->o->rule == MM_TORCH ? mm->aten_rhs : mm->rhs;
 }
 
-static char *dim_text(char out[24], int64_t d)
+static size_t dim_text(char *out, int64_t d)
 {
+    char digits[24];
+    size_t n = sizeof digits;
+    uint64_t rest = (uint64_t)d;
     if (d < 0)
-        strcpy(out, "?");
-    else
-        snprintf(out, 24, "%" PRId64, d);
-    return out;
+        digits[--n] = '?';
+    for (; d >= 0 && (rest || n == sizeof digits); rest /= 10)
+        digits[--n] = (char)('0' + rest % 10);
+    memcpy(out, digits + n, sizeof digits - n);
+    return sizeof digits - n;
 }
 
 const char *mm_shape_text(char out[MM_SHAPE_TEXT], struct mm_shape s)
 {
-    char k[24], n[24];
-    snprintf(out, MM_SHAPE_TEXT, "%sx%s", dim_text(k, s.k), dim_text(n, s.n));
+    size_t n = dim_text(out, s.k);
+    out[n++] = 'x';
+    n += dim_text(out + n, s.n);
+    out[n] = '\0';
     return out;
 }
 
-int row_reason(struct plan *p, struct plan_row *r, const struct mm *mm, const char *what, uint32_t count,
-               const struct plan_forced *f)
+static char *reason_text(struct plan *p, const char *what, uint32_t count, const struct plan_forced *f,
+                         const char *assumption)
 {
     char rhs[MM_SHAPE_TEXT];
-    const char *assumption = mm->assumption ? mm->assumption : f ? f->assumption : NULL;
     const char *semi = assumption ? ";" : "";
-    char *text;
-    struct str *kept = !f && !assumption && count && count < sizeof p->counted / sizeof *p->counted
-                           ? &p->counted[count]
-                           : NULL;
+    assumption = assumption ? assumption : "";
+    if (f)
+        return arena_printf(&p->arena, "forced:%s:%.*s%s%s", mm_shape_text(rhs, f->rhs),
+                            f->fqn.n ? (int)f->fqn.n : 1, f->fqn.n ? f->fqn.s : "-", semi, assumption);
+    if (count)
+        return arena_printf(&p->arena, "%s:%u%s%s", what, count, semi, assumption);
+    return arena_printf(&p->arena, "%s%s%s", what, semi, assumption);
+}
+
+int row_reason(struct plan *p, struct plan_row *r, const struct mm *mm, const char *what, uint32_t count,
+               struct plan_forced *f)
+{
+    const char *assumption = mm->assumption ? mm->assumption : f ? f->assumption : NULL;
+    struct str *kept = NULL; /* where rows without an assumption of their own find theirs */
+    if (f && !mm->assumption)
+        kept = &f->reason;
+    else if (!f && !assumption && count && count < sizeof p->counted / sizeof *p->counted)
+        kept = &p->counted[count];
     r->assumed = assumption != NULL;
     if (kept && kept->s) {
         r->reason = *kept;
         return 0;
     }
-    assumption = assumption ? assumption : "";
-    if (f)
-        text = arena_printf(&p->arena, "forced:%s:%.*s%s%s", mm_shape_text(rhs, f->rhs),
-                            f->fqn.n ? (int)f->fqn.n : 1, f->fqn.n ? f->fqn.s : "-", semi, assumption);
-    else if (count)
-        text = arena_printf(&p->arena, "%s:%u%s%s", what, count, semi, assumption);
-    else
-        text = arena_printf(&p->arena, "%s%s%s", what, semi, assumption);
+    char *text = reason_text(p, what, count, f, assumption);
     if (!text)
         return IR_EMEM;
     r->reason = str_of(text);

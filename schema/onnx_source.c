@@ -178,24 +178,22 @@ static void attr_init(struct ir_attr *out)
     out->dtype = 0;
 }
 
-static int attr_decode(struct ir_model *m, uint32_t node, struct ir_attr *out, struct str body,
-                       uint64_t fields)
+/* The attribute whose fields are `a`; its lists and tensors are still to be read. */
+static int attr_decode(struct ir_model *m, uint32_t node, struct ir_attr *out, const struct attr_fields *a,
+                       struct str body, uint64_t fields)
 {
-    struct attr_fields a;
     const uint8_t *bad = NULL;
     bool memory = false;
+    int rc = 0;
     attr_init(out);
-    int rc = attr_fields_walk(&a, body, &bad);
-    if (rc == 0) {
-        out->kind = attr_kind(&a);
-        out->i = a.i;
-        out->f = a.f;
-        out->s = out->kind == IR_ATTR_REF ? a.ref : a.s;
-        if (out->kind == IR_ATTR_INTS)
-            rc = attr_ints(out, body, &bad);
-        else if (out->kind == IR_ATTR_TENSOR)
-            rc = attr_tensor(m, out, body, &memory, &fields, &bad);
-    }
+    out->kind = attr_kind(a);
+    out->i = a->i;
+    out->f = a->f;
+    out->s = out->kind == IR_ATTR_REF ? a->ref : a->s;
+    if (out->kind == IR_ATTR_INTS)
+        rc = attr_ints(out, body, &bad);
+    else if (out->kind == IR_ATTR_TENSOR)
+        rc = attr_tensor(m, out, body, &memory, &fields, &bad);
     if (memory)
         return diag_error(m->diag, IR_EMEM, "out of memory");
     if (rc)
@@ -217,6 +215,7 @@ static int source_attr(struct ir_model *m, uint32_t node, const char *name, stru
 {
     struct wire w = onnx_wire(attrs_of(m, &m->nodes[node]));
     struct wire_field f;
+    struct attr_fields found = {0}; /* of the last one of that name, which wins */
     struct str last = {0};
     struct str wanted = str_of(name);
     const uint8_t *bad = NULL;
@@ -231,12 +230,14 @@ static int source_attr(struct ir_model *m, uint32_t node, const char *name, stru
         if (error)
             return bad_node(m, node, "attribute", error, bad);
         fields += a.fields;
-        if (str_eq(a.name, wanted))
+        if (str_eq(a.name, wanted)) {
             last = wire_str(&f);
+            found = a;
+        }
     }
     if (rc)
         return bad_node(m, node, NULL, rc, w.at);
-    return last.s ? attr_decode(m, node, out, last, fields) : spend(m, fields);
+    return last.s ? attr_decode(m, node, out, &found, last, fields) : spend(m, fields);
 }
 
 /* ---- metadata */
