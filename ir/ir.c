@@ -95,7 +95,7 @@ struct str ir_far_name(const struct ir_model *m, uint32_t node)
     return lo < m->n_far_names && m->far_names[lo].node == node ? m->far_names[lo].name : (struct str){0};
 }
 
-uint32_t ir_node_seg(const struct ir_model *m, const struct ir_node *n)
+uint32_t ir_find_seg(const struct ir_model *m, const struct ir_node *n)
 {
     const struct ir_graph *g = &m->graphs[n->graph];
     uint32_t lo = 0, hi = g->n_segs;

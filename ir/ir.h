@@ -330,7 +330,12 @@ static inline uint32_t ir_node_output(const struct ir_model *m, const struct ir_
 }
 
 /* The segment that directly encloses a node. */
-uint32_t ir_node_seg(const struct ir_model *m, const struct ir_node *n);
+uint32_t ir_find_seg(const struct ir_model *m, const struct ir_node *n);
+static inline uint32_t ir_node_seg(const struct ir_model *m, const struct ir_node *n)
+{
+    const struct ir_graph *g = &m->graphs[n->graph];
+    return g->n_segs == 1 ? g->segs[0] : ir_find_seg(m, n);
+}
 
 static inline struct str ir_value_name(const struct ir_model *m, uint32_t value)
 {

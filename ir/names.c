@@ -33,7 +33,7 @@ static uint32_t hash_of(const struct names *t, struct str s)
 }
 
 /* The slot of `s`, or the empty one where it would go. At least a quarter of the slots are empty. */
-static struct name_slot *probe(const struct names *t, uint32_t tag, struct str s)
+static inline struct name_slot *probe(const struct names *t, uint32_t tag, struct str s)
 {
     for (size_t i = tag & t->mask;; i = (i + 1) & t->mask) {
         struct name_slot *slot = &t->slots[i];
@@ -62,11 +62,12 @@ static int rehash(struct names *t)
     free(t->slots);
     t->slots = slots;
     t->mask = mask;
+    t->most = n / 4 * 3 < NAME_NONE - 1 ? (uint32_t)(n / 4 * 3) : NAME_NONE - 1;
     return 0;
 }
 
 /* The reference to a text. */
-static int refer(struct names *t, uint64_t *ref, struct str s)
+static inline int refer(struct names *t, uint64_t *ref, struct str s)
 {
     uint64_t at = (uintptr_t)s.s;
     if (s.n < NAMES_FAR && at <= NAMES_ADDRESS) {
@@ -98,17 +99,23 @@ uint32_t names_intern(struct names *t, struct str s)
     return names_intern_hashed(t, s, hash_of(t, s));
 }
 
+/* Room for one more name, wherever it is missing. */
+static int make_room(struct names *t)
+{
+    if (t->n == NAME_NONE - 1 || (!t->slots && t->n)) /* no slots for names that are there: sealed */
+        return -1;
+    if (grow(&t->refs, &t->cap, (size_t)t->n + 1, sizeof *t->refs) != 0)
+        return -1;
+    return t->n < t->most ? 0 : rehash(t);
+}
+
 uint32_t names_intern_hashed(struct names *t, struct str s, uint32_t tag)
 {
-    if (!t->slots && (t->n || rehash(t) != 0)) /* no slots for names that are there: sealed */
-        return NAME_NONE;
-    struct name_slot *slot = probe(t, tag, s);
-    if (slot->tag)
+    struct name_slot *slot = t->slots ? probe(t, tag, s) : NULL;
+    if (slot && slot->tag)
         return slot->id;
-    if (t->n == NAME_NONE - 1 || grow(&t->refs, &t->cap, (size_t)t->n + 1, sizeof *t->refs) != 0)
-        return NAME_NONE;
-    if ((size_t)t->n + 1 > (t->mask + 1) / 4 * 3) {
-        if (rehash(t) != 0)
+    if (t->n == t->cap || t->n == t->most) {
+        if (make_room(t) != 0)
             return NAME_NONE;
         slot = probe(t, tag, s);
     }
@@ -142,5 +149,6 @@ size_t names_seal(struct names *t)
     free(t->slots);
     t->slots = NULL;
     t->mask = 0;
+    t->most = t->n;
     return bytes;
 }

@@ -19,6 +19,7 @@ struct names {
         uint32_t id;
     } * slots;
     size_t mask;   /* slots - 1, a power of two less one; 0 while empty */
+    uint32_t most; /* names that these slots are enough for */
     uint64_t seed; /* of the hash; ids do not depend on it */
 };
 
@@ -45,6 +46,14 @@ uint32_t names_intern(struct names *t, struct str s);
  * cache. */
 uint32_t names_hash(const struct names *t, struct str s);
 uint32_t names_intern_hashed(struct names *t, struct str s, uint32_t hash);
+
+/* The same look-up in a few instructions for a name that is there and has the slot that its hash says, as
+ * most have; NAME_NONE tells nothing. */
+static inline uint32_t names_first_slot(const struct names *t, struct str s, uint32_t hash)
+{
+    const struct name_slot *slot = t->slots ? &t->slots[hash & t->mask] : NULL;
+    return slot && slot->tag == hash && str_eq(names_text(t, slot->id), s) ? slot->id : NAME_NONE;
+}
 
 /* An equal text that lies elsewhere: it has to outlive the table instead. 0, or -1 when memory is exhausted.
  */

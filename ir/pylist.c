@@ -34,6 +34,14 @@ bool pylist_before_last(struct str text, struct str *item)
     return p + 1 == text.n && n >= 2;
 }
 
+bool pylist_has_head(struct str text, struct str head)
+{
+    if (head.n == 0 || text.n < 4 || text.n < head.n + 2 || text.s[text.n - 1] != ']' ||
+        text.s[text.n - 2] != '\'' || memcmp(text.s, head.s, head.n) != 0)
+        return false;
+    return !str_has_either(str_sub(text, head.n, text.n - 2 - head.n), '\'', '\\');
+}
+
 struct str pylist_head(struct str text)
 {
     const struct str none = {0};

@@ -12,4 +12,7 @@ bool pylist_before_last(struct str text, struct str *item);
 /* The text up to the quote before its last element, "['', 'a', '"; empty when that element is not plain. */
 struct str pylist_head(struct str text);
 
+/* Is that pylist_head(text)? `head` is that of another list, or empty: then not. */
+bool pylist_has_head(struct str text, struct str head);
+
 #endif

@@ -6,6 +6,39 @@ ptrdiff_t str_rchr(struct str a, char c)
     return p ? p - a.s : -1;
 }
 
+/* Eight bytes at a time: EACH * c has the byte c eight times. The highest bit of a byte of the result is set
+ * where one of x's is zero, and nowhere when none is. */
+#define EACH (UINT64_MAX / 255)
+static uint64_t zero_bytes(uint64_t x)
+{
+    return (x - EACH) & ~x;
+}
+
+static bool word_has(uint64_t word, char x, char y)
+{
+    uint64_t zero = zero_bytes(word ^ EACH * (unsigned char)x) | zero_bytes(word ^ EACH * (unsigned char)y);
+    return (zero & EACH * 0x80) != 0;
+}
+
+bool str_has_either(struct str a, char x, char y)
+{
+    uint64_t word;
+    size_t i = 0;
+    if (a.n >= sizeof word) {
+        for (; a.n - i > sizeof word; i += sizeof word) {
+            memcpy(&word, a.s + i, sizeof word);
+            if (word_has(word, x, y))
+                return true;
+        }
+        memcpy(&word, a.s + a.n - sizeof word, sizeof word); /* some of them once more */
+        return word_has(word, x, y);
+    }
+    for (; i < a.n; i++)
+        if (a.s[i] == x || a.s[i] == y)
+            return true;
+    return false;
+}
+
 ptrdiff_t str_find(struct str a, struct str needle)
 {
     if (needle.n == 0)
@@ -87,14 +120,6 @@ static size_t escape_byte(char out[4], unsigned char c)
     out[2] = hex[c >> 4];
     out[3] = hex[c & 15];
     return 4;
-}
-
-/* Eight bytes at a time: EACH * c has the byte c eight times. The highest bit of a byte of the result is set
- * where one of x's is zero, and nowhere when none is. */
-#define EACH (UINT64_MAX / 255)
-static uint64_t zero_bytes(uint64_t x)
-{
-    return (x - EACH) & ~x;
 }
 
 static bool plain_word(uint64_t x)

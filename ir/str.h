@@ -68,6 +68,9 @@ static inline ptrdiff_t str_chr(struct str a, char c)
 }
 ptrdiff_t str_rchr(struct str a, char c);
 
+/* Does it hold one of two bytes? For short texts, where it is cheaper than to search twice. */
+bool str_has_either(struct str a, char x, char y);
+
 /* Offset of the first occurrence of needle, or -1. */
 ptrdiff_t str_find(struct str a, struct str needle);
 

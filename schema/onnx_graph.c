@@ -30,7 +30,7 @@ int onnx_intern(struct onnx_reader *r, uint32_t *id, const struct onnx_ref *ref)
     return 0;
 }
 
-int onnx_new_value(struct onnx_reader *r, uint32_t *value, struct ir_value v)
+static inline int new_value(struct onnx_reader *r, uint32_t *value, struct ir_value v)
 {
     struct ir_model *m = r->m;
     int rc = onnx_room(r, &m->values, &r->cap_values, (size_t)m->n_values + 1, sizeof *m->values);
@@ -39,6 +39,11 @@ int onnx_new_value(struct onnx_reader *r, uint32_t *value, struct ir_value v)
     *value = m->n_values++;
     m->values[*value] = v;
     return 0;
+}
+
+int onnx_new_value(struct onnx_reader *r, uint32_t *value, struct ir_value v)
+{
+    return new_value(r, value, v);
 }
 
 /* The value of that name defined in this graph so far, or IR_NONE. */
@@ -63,19 +68,35 @@ static const char *kind_text(uint8_t kind)
     return "value";
 }
 
-int onnx_define(struct onnx_reader *r, uint32_t *value, struct ir_value v)
+static int defined_twice(struct onnx_reader *r, uint32_t before, struct str name, uint8_t kind)
+{
+    return onnx_fail(r, (const uint8_t *)r->here,
+                     "expected one definition of '%.*s' but found two: %s, and %s (the graph is not SSA)",
+                     STR_ARG(name), kind_text(r->m->values[before].kind), kind_text(kind));
+}
+
+/* Defines a name in the graph being read; an error when it is defined there already. */
+static inline int define(struct onnx_reader *r, uint32_t *value, struct ir_value v)
 {
     uint32_t before = local(r, v.name);
-    struct str name = names_text(&r->m->names, v.name);
-    if (before != IR_NONE && name.n)
-        return onnx_fail(r, (const uint8_t *)r->here,
-                         "expected one definition of '%.*s' but found two: %s, and %s (the graph is not SSA)",
-                         STR_ARG(name), kind_text(r->m->values[before].kind), kind_text(v.kind));
+    if (before != IR_NONE && names_text(&r->m->names, v.name).n)
+        return defined_twice(r, before, names_text(&r->m->names, v.name), v.kind);
     v.graph = r->graph;
-    int rc = onnx_new_value(r, value, v);
+    int rc = new_value(r, value, v);
     if (rc == 0)
         r->bind[v.name] = *value;
     return rc;
+}
+
+int onnx_define_output(struct onnx_reader *r, uint32_t *value, const struct onnx_ref *ref, uint32_t i)
+{
+    struct ir_value v = {
+        .def = r->node, .kind = IR_VALUE_NODE, .out = (uint16_t)(i < UINT16_MAX ? i : UINT16_MAX)};
+    *value = IR_NONE;
+    if (ref->name.n == 0)
+        return 0;
+    int rc = intern_new(r, &v.name, ref);
+    return rc ? rc : define(r, value, v);
 }
 
 /* ---- types */
@@ -114,17 +135,16 @@ static int walk_info(struct onnx_reader *r, struct typed *out, struct str body)
 
 /* Most values of a graph are of few types: one whose bytes were met before is not walked again. */
 #define TYPES_MAX 4096
-static int read_info(struct onnx_reader *r, struct typed *out, struct str body)
+static int find_type(struct onnx_reader *r, struct onnx_type *type, struct str bytes, struct str body)
 {
-    struct str bytes;
-    if (!onnx_plain_pair(&out->name, &bytes, body))
-        return walk_info(r, out, body);
+    struct typed info;
     uint32_t id = names_find(&r->type_index, bytes);
     if (id != NAME_NONE) {
-        out->type = r->types[id];
+        *type = r->types[id];
         return 0;
     }
-    int rc = walk_info(r, out, body);
+    int rc = walk_info(r, &info, body);
+    *type = info.type;
     if (rc || r->type_index.n == TYPES_MAX)
         return rc;
     rc = onnx_room(r, &r->types, &r->cap_types, (size_t)r->type_index.n + 1, sizeof *r->types);
@@ -132,9 +152,34 @@ static int read_info(struct onnx_reader *r, struct typed *out, struct str body)
         id = names_intern(&r->type_index, bytes);
         if (id == NAME_NONE)
             return onnx_no_memory(r);
-        r->types[id] = out->type;
+        r->types[id] = *type;
     }
     return rc;
+}
+
+/* Types differ in how long they are, and in their last dimensions. */
+static size_t type_slot(struct str bytes)
+{
+    uint8_t end[4] = {0};
+    if (bytes.n >= sizeof end)
+        memcpy(end, bytes.s + bytes.n - sizeof end, sizeof end);
+    return (bytes.n + end[0] + 3U * end[3]) % ONNX_RECENT_TYPES;
+}
+
+static int read_info(struct onnx_reader *r, struct typed *out, struct str body)
+{
+    struct str bytes;
+    if (!onnx_plain_pair(&out->name, &bytes, body))
+        return walk_info(r, out, body);
+    struct onnx_recent *recent = &r->recent_types[type_slot(bytes)];
+    if (!str_eq(recent->bytes, bytes)) {
+        int rc = find_type(r, &recent->type, bytes, body);
+        if (rc)
+            return rc;
+        recent->bytes = bytes;
+    }
+    out->type = recent->type;
+    return 0;
 }
 
 /* The id of a name, or NAME_NONE. Exporters write value_info in the order of the definitions: a name that
@@ -146,9 +191,8 @@ static uint32_t find_info(struct onnx_reader *r, struct str name)
 {
     const struct names *t = &r->m->names;
     uint32_t from = r->next_info;
-    if (from < t->n && t->n - from > INFO_AHEAD)
-        for (uint32_t i = INFO_AHEAD - INFO_SKIP; i < INFO_AHEAD; i++)
-            __builtin_prefetch(names_text(t, from + i).s);
+    for (; r->info_ahead < t->n && r->info_ahead - from < INFO_AHEAD; r->info_ahead++)
+        __builtin_prefetch(names_text(t, r->info_ahead).s);
     for (uint32_t id = from; id < t->n && id - from < INFO_SKIP; id++) {
         if (str_eq(names_text(t, id), name)) {
             r->next_info = id + 1;
@@ -157,7 +201,7 @@ static uint32_t find_info(struct onnx_reader *r, struct str name)
     }
     uint32_t id = names_find(t, name);
     if (id != NAME_NONE)
-        r->next_info = id + 1;
+        r->next_info = r->info_ahead = id + 1;
     return id;
 }
 
@@ -218,7 +262,7 @@ static int define_input(struct onnx_reader *r, uint32_t *value, struct str text)
             return push_input(r, *value);
         }
     }
-    rc = onnx_define(r, value, (struct ir_value){.name = name, .def = r->n_inputs, .kind = IR_VALUE_INPUT});
+    rc = define(r, value, (struct ir_value){.name = name, .def = r->n_inputs, .kind = IR_VALUE_INPUT});
     return rc ? rc : push_input(r, *value);
 }
 
@@ -277,7 +321,7 @@ static int define_param(struct onnx_reader *r, uint32_t *value, bool *graph_inpu
     *value = text.n ? local(r, name) : IR_NONE;
     *graph_input = *value != IR_NONE && r->m->values[*value].kind == IR_VALUE_INPUT;
     if (!*graph_input)
-        return onnx_define(r, value, v);
+        return define(r, value, v);
     v.graph = r->graph;
     r->m->values[*value] = v;
     return 0;
@@ -314,9 +358,9 @@ static int read_initializer(struct onnx_reader *r, struct str body, bool sparse)
 
 /* ---- graphs */
 
-static int graph_field(struct onnx_reader *r, const struct wire_field *f)
+static int graph_field(struct onnx_reader *r, const struct wire_len *f)
 {
-    struct str body = wire_str(f);
+    struct str body = f->body;
     r->here = body.s;
     switch (f->number) {
     case ONNX_GRAPH_NODE:
@@ -360,9 +404,9 @@ static int read_default(struct onnx_reader *r, struct str body)
     return rc ? rc : onnx_attr_tensors(r, body);
 }
 
-static int function_field(struct onnx_reader *r, struct ir_op *op, const struct wire_field *f)
+static int function_field(struct onnx_reader *r, struct ir_op *op, const struct wire_len *f)
 {
-    struct str body = wire_str(f);
+    struct str body = f->body;
     uint32_t value;
     r->here = body.s;
     switch (f->number) {
@@ -396,15 +440,14 @@ static int walk_occurrence(struct onnx_reader *r, struct ir_op *op, uint32_t seg
 {
     bool function = r->m->graphs[r->graph].kind == IR_GRAPH_FUNCTION;
     struct wire w = onnx_wire(onnx_at(r->m, r->m->segs[seg].span));
-    struct wire_field f;
+    struct wire_len f;
     const uint8_t *ahead = w.at;
     int rc = 0, step = 0;
     r->seg = seg;
-    while (rc == 0 && (step = wire_next(&w, &f)) == 1)
-        if (f.type == WIRE_LEN) {
-            ahead = wire_prefetch(&w, ahead);
-            rc = function ? function_field(r, op, &f) : graph_field(r, &f);
-        }
+    while (rc == 0 && (step = wire_next_len(&w, &f)) == 1) {
+        ahead = wire_prefetch(&w, ahead);
+        rc = function ? function_field(r, op, &f) : graph_field(r, &f);
+    }
     if (rc == 0 && step < 0) {
         r->bad = w.at;
         rc = onnx_malformed(r, step);
@@ -472,7 +515,7 @@ int onnx_read_graph(struct onnx_reader *r, uint32_t graph)
     r->graph = graph;
     r->node = IR_NONE;
     r->n_inputs = r->n_outputs = r->n_attrs = r->n_infos = 0;
-    r->next_info = m->names.n;
+    r->next_info = r->info_ahead = m->names.n;
     m->graphs[graph].first_node = m->n_nodes;
     m->graphs[graph].first_param = m->n_params;
     r->graphs[graph].first_child = m->n_graphs;

@@ -4,20 +4,22 @@
 
 #include "ir/pylist.h"
 
-/* Numbers of equal heads are equal. 0: no number. */
+/* Numbers of equal heads are equal. 0: no number. Nodes of one module stand together: most have the list of
+ * the node before. */
 static int list_number(struct onnx_reader *r, uint32_t *number, struct str list)
 {
+    *number = r->last_list_id;
+    if (pylist_has_head(list, r->last_list))
+        return 0;
     struct str head = pylist_head(list);
     *number = 0;
-    if (head.n && !str_eq(head, r->last_list)) {
-        uint32_t id = names_intern(&r->list_index, head);
-        if (id == NAME_NONE)
-            return onnx_no_memory(r);
-        r->last_list = head;
-        r->last_list_id = id + 1;
-    }
-    if (head.n)
-        *number = r->last_list_id;
+    if (head.n == 0)
+        return 0;
+    uint32_t id = names_intern(&r->list_index, head);
+    if (id == NAME_NONE)
+        return onnx_no_memory(r);
+    r->last_list = head;
+    r->last_list_id = *number = id + 1;
     return 0;
 }
 
@@ -39,28 +41,46 @@ static bool has_number(const struct onnx_reader *r)
     return r->n_lists > r->node;
 }
 
-/* The last entry of a key wins. An entry that is malformed: who asks for it is told. */
-int onnx_note_metadata(struct onnx_reader *r, struct str entry)
+/* The last entry of a key wins. (Not inlined, so that most entries are done with in a few instructions.) */
+__attribute__((noinline)) static int note_scopes(struct onnx_reader *r, struct str list)
+{
+    uint32_t number = 0;
+    bool broken = has_number(r) && r->m->scope_lists[r->node] == 0;
+    int rc = broken ? 0 : list_number(r, &number, list);
+    r->node_scopes = list;
+    return rc ? rc : note_number(r, number);
+}
+
+static inline int note_entry(struct onnx_reader *r, struct str key, struct str value)
+{
+    if (str_eq(key, STR_LIT(ONNX_SCOPE_KEY)))
+        return note_scopes(r, value);
+    if (str_eq(key, STR_LIT(ONNX_CLASS_KEY)))
+        r->node_classes = value;
+    return 0;
+}
+
+/* An entry that is malformed: who asks for it is told. */
+__attribute__((noinline)) static int note_other(struct onnx_reader *r, struct str entry)
 {
     struct str key, value;
     const uint8_t *bad;
-    bool plain = onnx_plain_pair(&key, &value, entry);
-    if (!plain && onnx_entry_walk(&key, &value, entry, &bad) != 0)
-        return note_number(r, 0);
-    if (str_eq(key, STR_LIT(ONNX_CLASS_KEY)))
-        r->node_classes = value;
-    if (!str_eq(key, STR_LIT(ONNX_SCOPE_KEY)))
-        return 0;
-    uint32_t number = 0;
-    bool broken = has_number(r) && r->m->scope_lists[r->node] == 0;
-    int rc = broken ? 0 : list_number(r, &number, value);
-    r->node_scopes = value;
-    return rc ? rc : note_number(r, number);
+    return onnx_entry_walk(&key, &value, entry, &bad) == 0 ? note_entry(r, key, value) : note_number(r, 0);
+}
+
+int onnx_note_metadata(struct onnx_reader *r, struct str entry)
+{
+    struct str key, value;
+    return onnx_plain_pair(&key, &value, entry) ? note_entry(r, key, value) : note_other(r, entry);
 }
 
 /* The class of a node's module: of lists that begin alike, the text of the first. */
 static int known_class(struct onnx_reader *r, struct str list, struct str *cls)
 {
+    if (pylist_has_head(list, r->last_classes)) {
+        *cls = r->last_class;
+        return 0;
+    }
     struct str head = pylist_head(list);
     if (head.n == 0) {
         if (!pylist_before_last(list, cls))
@@ -75,7 +95,8 @@ static int known_class(struct onnx_reader *r, struct str list, struct str *cls)
         return rc;
     if (id == before && !pylist_before_last(list, &r->classes[id]))
         r->classes[id] = (struct str){0};
-    *cls = r->classes[id];
+    *cls = r->last_class = r->classes[id];
+    r->last_classes = head;
     return 0;
 }
 

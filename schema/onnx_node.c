@@ -157,25 +157,23 @@ static int attr_graphs(struct onnx_reader *r, struct str name, struct str attr)
 static int read_attr(struct onnx_reader *r, struct str attr)
 {
     struct wire w = onnx_wire(attr);
-    struct wire_field f;
+    struct wire_len f;
     struct onnx_tensor t;
     struct str name = {0};
     bool graphs = false;
     int rc, error = 0;
-    while ((rc = wire_next(&w, &f)) == 1) {
-        if (f.type != WIRE_LEN)
-            continue;
+    while ((rc = wire_next_len(&w, &f)) == 1) {
         switch (f.number) {
         case ONNX_ATTR_NAME:
-            name = wire_str(&f);
+            name = f.body;
             break;
         case ONNX_ATTR_T:
         case ONNX_ATTR_TENSORS:
-            error = onnx_tensor_record(r, &t, wire_str(&f));
+            error = onnx_tensor_record(r, &t, f.body);
             break;
         case ONNX_ATTR_SPARSE_TENSOR:
         case ONNX_ATTR_SPARSE_TENSORS:
-            error = onnx_sparse_record(r, &t, wire_str(&f));
+            error = onnx_sparse_record(r, &t, f.body);
             break;
         case ONNX_ATTR_G:
         case ONNX_ATTR_GRAPHS:
@@ -195,27 +193,19 @@ static int read_attr(struct onnx_reader *r, struct str attr)
 
 /* ---- the node */
 
-static int push_operand(struct onnx_reader *r, uint32_t ref)
+/* A name that is met, hashed: its slot is on its way into the cache until the node is walked. */
+static inline int push_ref(struct onnx_reader *r, struct onnx_refs *list, struct str name)
 {
-    struct ir_model *m = r->m;
-    int rc = onnx_room(r, &m->operands, &r->cap_operands, (size_t)m->n_operands + 1, sizeof *m->operands);
+    int rc = onnx_room(r, &list->a, &list->cap, (size_t)list->n + 1, sizeof *list->a);
     if (rc == 0)
-        m->operands[m->n_operands++] = ref;
+        list->a[list->n++] = (struct onnx_ref){name, names_hash(&r->m->names, name)};
     return rc;
 }
 
-static int push_ref(struct onnx_reader *r, struct onnx_ref **list, uint32_t *n, size_t *cap, struct str name)
+static void note_attr(struct ir_node *n, const uint8_t *record, const struct wire_len *f)
 {
-    int rc = onnx_room(r, list, cap, (size_t)*n + 1, sizeof **list);
-    if (rc == 0)
-        (*list)[(*n)++] = (struct onnx_ref){name, names_hash(&r->m->names, name)};
-    return rc;
-}
-
-static void note_attr(const struct onnx_reader *r, struct ir_node *n, const struct wire_field *f)
-{
-    uint64_t record = n->off, at = (uint64_t)(f->start - r->m->bytes) - record,
-             end = (uint64_t)(f->body - r->m->bytes) + f->len - record;
+    uint64_t at = (uint64_t)(f->start - record),
+             end = (uint64_t)((const uint8_t *)f->body.s - record) + f->body.n;
     if (n->attrs_end == 0 && at < ONNX_FAR) /* else it is looked for from the record's start */
         n->attrs_at = (uint16_t)at;
     n->attrs_end = end < ONNX_FAR ? (uint16_t)end : ONNX_FAR;
@@ -228,64 +218,71 @@ static int set_name(struct onnx_reader *r, struct str name)
     return ir_node_set_name(r->m, r->node, name) == 0 ? 0 : onnx_no_memory(r);
 }
 
-static int node_field(struct onnx_reader *r, struct ir_op *op, const struct wire_field *f)
+static inline int node_field(struct onnx_reader *r, struct ir_op *op, const uint8_t *record,
+                             const struct wire_len *f)
 {
-    struct ir_node *n = &r->m->nodes[r->node];
     switch (f->number) {
     case ONNX_NODE_INPUT:
-        return push_ref(r, &r->ins, &r->n_ins, &r->cap_ins, wire_str(f));
+        return push_ref(r, &r->ins, f->body);
     case ONNX_NODE_OUTPUT:
-        r->m->gradient_names |= str_ends(wire_str(f), STR_LIT("_grad"));
-        return push_ref(r, &r->outs, &r->n_outs, &r->cap_outs, wire_str(f));
+        r->m->gradient_names |= str_ends(f->body, STR_LIT("_grad"));
+        return push_ref(r, &r->outs, f->body);
     case ONNX_NODE_NAME:
-        return set_name(r, wire_str(f));
+        return set_name(r, f->body);
     case ONNX_NODE_OP_TYPE:
-        op->type = wire_str(f);
+        op->type = f->body;
         return 0;
     case ONNX_NODE_DOMAIN:
-        op->domain = wire_str(f);
+        op->domain = f->body;
         return 0;
     case ONNX_NODE_OVERLOAD:
-        op->overload = wire_str(f);
+        op->overload = f->body;
         return 0;
     case ONNX_NODE_ATTRIBUTE:
-        note_attr(r, n, f);
-        return read_attr(r, wire_str(f));
+        note_attr(&r->m->nodes[r->node], record, f);
+        return read_attr(r, f->body);
     case ONNX_NODE_METADATA_PROPS:
-        return onnx_note_metadata(r, wire_str(f));
+        return onnx_note_metadata(r, f->body);
     default:
         return 0;
     }
 }
 
-static int use_inputs(struct onnx_reader *r)
+static int walk_node(struct onnx_reader *r, struct ir_op *op, struct str body)
 {
-    int rc = 0;
-    for (uint32_t i = 0; rc == 0 && i < r->n_ins; i++) {
-        uint32_t name;
-        rc = onnx_intern(r, &name, &r->ins[i]);
-        if (rc == 0)
-            rc = push_operand(r, name);
+    struct wire w = onnx_wire(body);
+    struct wire_len f;
+    int rc = 0, step = 0;
+    while (rc == 0 && (step = wire_next_len(&w, &f)) == 1)
+        rc = node_field(r, op, (const uint8_t *)body.s, &f);
+    if (rc == 0 && step < 0) {
+        r->bad = w.at;
+        rc = onnx_malformed(r, step);
     }
     return rc;
 }
 
-/* Outputs come behind the inputs in m->operands, however the file mixes them. */
+static int use_inputs(struct onnx_reader *r)
+{
+    uint32_t *operands = r->m->operands + r->m->n_operands;
+    int rc = 0;
+    for (uint32_t i = 0; rc == 0 && i < r->ins.n; i++) {
+        const struct onnx_ref *ref = &r->ins.a[i];
+        operands[i] = ref->name.n ? names_first_slot(&r->m->names, ref->name, ref->hash) : NAME_NONE;
+        if (operands[i] == NAME_NONE)
+            rc = onnx_intern(r, &operands[i], ref);
+    }
+    r->m->n_operands += r->ins.n;
+    return rc;
+}
+
 static int define_outputs(struct onnx_reader *r)
 {
+    uint32_t *operands = r->m->operands + r->m->n_operands;
     int rc = 0;
-    for (uint32_t i = 0; rc == 0 && i < r->n_outs; i++) {
-        uint32_t name, value = IR_NONE;
-        rc = onnx_intern(r, &name, &r->outs[i]);
-        if (rc == 0 && name != IR_NONE)
-            rc = onnx_define(r, &value,
-                             (struct ir_value){.name = name,
-                                               .def = r->node,
-                                               .kind = IR_VALUE_NODE,
-                                               .out = (uint16_t)(i < UINT16_MAX ? i : UINT16_MAX)});
-        if (rc == 0)
-            rc = push_operand(r, value);
-    }
+    for (uint32_t i = 0; rc == 0 && i < r->outs.n; i++)
+        rc = onnx_define_output(r, &operands[i], &r->outs.a[i], i);
+    r->m->n_operands += r->outs.n;
     return rc;
 }
 
@@ -301,16 +298,20 @@ static int new_node(struct onnx_reader *r, struct str body)
     r->node = m->n_nodes++;
     m->nodes[r->node] = (struct ir_node){.graph = r->graph, .operands = m->n_operands, .body = IR_NONE};
     ir_node_place(&m->nodes[r->node], onnx_span(m, body));
-    r->n_ins = r->n_outs = 0;
+    r->ins.n = r->outs.n = 0;
     r->last_body = r->node_seg = IR_NONE;
     r->node_classes = (struct str){0};
     return 0;
 }
 
+/* Outputs come behind the inputs in m->operands, however the file mixes them. */
 static int add_operands(struct onnx_reader *r)
 {
     struct ir_model *m = r->m;
-    int rc = use_inputs(r);
+    size_t n = (size_t)m->n_operands + r->ins.n + r->outs.n;
+    int rc = onnx_room(r, &m->operands, &r->cap_operands, n, sizeof *m->operands);
+    if (rc == 0)
+        rc = use_inputs(r);
     m->nodes[r->node].outputs = m->n_operands;
     if (rc == 0)
         rc = define_outputs(r);
@@ -320,19 +321,10 @@ static int add_operands(struct onnx_reader *r)
 
 int onnx_read_node(struct onnx_reader *r, struct str body)
 {
-    struct wire w = onnx_wire(body);
-    struct wire_field f;
     struct ir_op op = {0};
-    int rc = new_node(r, body), step = 0;
-    if (rc)
-        return rc;
-    while (rc == 0 && (step = wire_next(&w, &f)) == 1)
-        if (f.type == WIRE_LEN)
-            rc = node_field(r, &op, &f);
-    if (rc == 0 && step < 0) {
-        r->bad = w.at;
-        rc = onnx_malformed(r, step);
-    }
+    int rc = new_node(r, body);
+    if (rc == 0)
+        rc = walk_node(r, &op, body);
     if (rc == 0)
         rc = onnx_intern_op(r, &r->m->nodes[r->node].op, op);
     if (rc == 0)

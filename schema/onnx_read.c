@@ -233,8 +233,8 @@ static void free_scratch(struct onnx_reader *r)
     drop(r, r->outputs, r->cap_outputs, sizeof *r->outputs);
     drop(r, r->attrs, r->cap_attrs, sizeof *r->attrs);
     drop(r, r->infos, r->cap_infos, sizeof *r->infos);
-    drop(r, r->ins, r->cap_ins, sizeof *r->ins);
-    drop(r, r->outs, r->cap_outs, sizeof *r->outs);
+    drop(r, r->ins.a, r->ins.cap, sizeof *r->ins.a);
+    drop(r, r->outs.a, r->outs.cap, sizeof *r->outs.a);
     drop(r, r->undo, r->cap_undo, sizeof *r->undo);
     drop(r, r->todo, r->cap_todo, sizeof *r->todo);
 }

@@ -30,7 +30,8 @@ struct onnx_graph {
  * the start of its record. attrs_end 0: it has none. */
 #define ONNX_FAR UINT16_MAX /* too far for 16 bits */
 
-#define RECENT_OPS 64
+#define RECENT_OPS        64
+#define ONNX_RECENT_TYPES 64
 
 /* m->reader: what decoding on demand has cost so far. */
 struct onnx_work {
@@ -41,6 +42,12 @@ struct onnx_work {
 struct onnx_ref {
     struct str name;
     uint32_t hash;
+};
+
+struct onnx_refs {
+    struct onnx_ref *a;
+    uint32_t n;
+    size_t cap;
 };
 
 struct onnx_undo {
@@ -90,6 +97,8 @@ struct onnx_reader {
     size_t cap_kept;
     struct names class_index; /* class_hierarchy up to the last element → index into classes */
     struct str *classes;      /* the module's */
+    struct str last_classes;  /* head of the list looked at last, and what it says */
+    struct str last_class;
     size_t cap_classes;
 
     struct names type_index; /* bytes of a TypeProto → index into types */
@@ -98,6 +107,10 @@ struct onnx_reader {
         uint8_t dtype;
     } * types;
     size_t cap_types;
+    struct onnx_recent {
+        struct str bytes;
+        struct onnx_type type;
+    } recent_types[ONNX_RECENT_TYPES]; /* the last of those that are alike */
 
     /* Of the graph being walked. */
     uint32_t *inputs, n_inputs;
@@ -110,12 +123,11 @@ struct onnx_reader {
     struct str *infos; /* ValueInfoProtos of names not defined so far */
     uint32_t n_infos;
     size_t cap_infos;
-    uint32_t next_info; /* name id that the next value_info may have */
+    uint32_t next_info;  /* name id that the next value_info may have */
+    uint32_t info_ahead; /* texts of names are on their way up to here */
 
     /* Of the node being walked. */
-    struct onnx_ref *ins, *outs;
-    uint32_t n_ins, n_outs;
-    size_t cap_ins, cap_outs;
+    struct onnx_refs ins, outs;
     uint32_t last_body, node_seg;
     struct str node_scopes, node_classes; /* its metadata */
 
@@ -163,8 +175,9 @@ int onnx_read_graph(struct onnx_reader *r, uint32_t graph);
 /* The id of a name, IR_NONE for the empty one. */
 int onnx_intern(struct onnx_reader *r, uint32_t *id, const struct onnx_ref *ref);
 
-/* Defines a name in the graph being read; an error when it is defined there already. */
-int onnx_define(struct onnx_reader *r, uint32_t *value, struct ir_value v);
+/* Defines output i of the node being read, IR_NONE if it is omitted; an error when the graph has a definition
+ * of that name already. */
+int onnx_define_output(struct onnx_reader *r, uint32_t *value, const struct onnx_ref *ref, uint32_t i);
 
 int onnx_new_value(struct onnx_reader *r, uint32_t *value, struct ir_value v);
 
@@ -228,10 +241,10 @@ struct onnx_tensor {
     uint32_t rank; /* may pass IR_RANK_MAX: then dims holds the first ones only */
     bool negative; /* a dimension below 0 */
     bool external;
-    bool has_data; /* a data field that is not empty */
     int64_t dims[IR_RANK_MAX];
     int64_t dtype;       /* TensorProto.DataType as it stands there */
     struct ir_span data; /* the last data field */
+    uint64_t n_data;     /* data fields that are not empty */
     uint64_t bytes;      /* in all data fields; of external data, their length */
     uint64_t fields;     /* walked so far, dims included */
 };

@@ -4,7 +4,8 @@ void onnx_tensor_init(struct onnx_tensor *t)
 {
     t->name = (struct str){0};
     t->rank = 0;
-    t->negative = t->external = t->has_data = false;
+    t->negative = t->external = false;
+    t->n_data = 0;
     t->dtype = 0;
     t->data = (struct ir_span){0};
     t->bytes = t->fields = 0;
@@ -91,7 +92,7 @@ static int tensor_field(struct onnx_tensor *t, uint64_t *external_length, const 
     if (is_data(f->number)) {
         t->data = onnx_span(m, wire_str(f));
         t->bytes += f->len;
-        t->has_data |= f->len > 0;
+        t->n_data += f->len > 0;
     } else if (f->number == ONNX_TENSOR_NAME) {
         t->name = wire_str(f);
     } else if (f->number == ONNX_TENSOR_EXTERNAL_DATA) {
@@ -253,21 +254,27 @@ bool onnx_elements_done(struct onnx_elements *e, const struct onnx_tensor *t)
 
 /* ---- recording */
 
-static int record_data(struct onnx_reader *r, const struct onnx_tensor *t, struct str body)
+static int record_span(struct onnx_reader *r, struct ir_span span)
 {
     struct ir_model *m = r->m;
+    int rc = onnx_room(r, &m->data, &r->cap_data, m->n_data + 1, sizeof *m->data);
+    if (rc == 0)
+        m->data[m->n_data++] = span;
+    return rc;
+}
+
+static int record_data(struct onnx_reader *r, const struct onnx_tensor *t, struct str body)
+{
     struct wire w = onnx_wire(body);
-    struct wire_field f;
-    bool integer = onnx_dtype_is_integer(t->dtype);
-    while (wire_next(&w, &f) == 1) {
-        if (f.type != WIRE_LEN || !is_data(f.number) || f.len == 0 || (integer && f.len <= ONNX_SMALL_INTS))
-            continue;
-        int rc = onnx_room(r, &m->data, &r->cap_data, m->n_data + 1, sizeof *m->data);
-        if (rc)
-            return rc;
-        m->data[m->n_data++] = onnx_span(m, wire_str(&f));
-    }
-    return 0;
+    struct wire_len f;
+    uint64_t least = onnx_dtype_is_integer(t->dtype) ? ONNX_SMALL_INTS + 1 : 1;
+    int rc = 0;
+    if (t->n_data == 1 && t->data.len) /* as nearly always */
+        return t->data.len < least ? 0 : record_span(r, t->data);
+    while (rc == 0 && wire_next_len(&w, &f) == 1)
+        if (is_data(f.number) && f.body.n >= least)
+            rc = record_span(r, onnx_span(r->m, f.body));
+    return rc;
 }
 
 int onnx_tensor_record(struct onnx_reader *r, struct onnx_tensor *t, struct str body)
@@ -283,7 +290,7 @@ int onnx_tensor_record(struct onnx_reader *r, struct onnx_tensor *t, struct str 
             return rc;
         m->external[m->n_external++] = onnx_span(m, body);
     }
-    return t->has_data ? record_data(r, t, body) : 0;
+    return t->n_data ? record_data(r, t, body) : 0;
 }
 
 int onnx_sparse_record(struct onnx_reader *r, struct onnx_tensor *t, struct str body)

@@ -151,6 +151,17 @@ int wire_next_other(struct wire *w, struct wire_field *f, uint64_t tag)
     return 1;
 }
 
+int wire_next_len_other(struct wire *w, struct wire_len *f)
+{
+    struct wire_field any;
+    int rc;
+    do
+        rc = wire_next(w, &any);
+    while (rc == 1 && any.type != WIRE_LEN);
+    *f = rc == 1 ? (struct wire_len){any.start, wire_str(&any), any.number} : (struct wire_len){0};
+    return rc;
+}
+
 struct wire_ints wire_ints(const struct wire_field *f)
 {
     if (f->type == WIRE_LEN)

@@ -112,7 +112,46 @@ static inline int wire_next(struct wire *w, struct wire_field *f)
         w->at = p + f->len;
         return 1;
     }
+    if (f->type == WIRE_VARINT && tag >> 3 && tag >> 3 <= WIRE_FIELD_MAX && p < w->end && *p < 0x80) {
+        f->value = *p;
+        f->len = 1;
+        w->at = p + 1;
+        return 1;
+    }
     return wire_next_other(w, f, tag);
+}
+
+/* A length-delimited field: what those who ask for no other get, in registers. */
+struct wire_len {
+    const uint8_t *start; /* as in wire_field */
+    struct str body;
+    uint32_t number;
+};
+
+int wire_next_len_other(struct wire *w, struct wire_len *f);
+
+/* The next length-delimited field, past fields of other types: 1, 0 at the end, or an enum wire_error. Here
+ * is the form that nearly all have, with a tag of one byte and a length of one or two. */
+static inline int wire_next_len(struct wire *w, struct wire_len *f)
+{
+    const uint8_t *p = w->at;
+    if (w->end - p > 2 && (p[0] & 0x87) == WIRE_LEN && p[0] >> 3) {
+        const uint8_t *body = p + 2;
+        uint32_t n = p[1];
+        if (n >= 0x80)
+            n = (n & 0x7f) | (uint32_t)*body++ << 7;
+        if (n < 1U << 14 && n <= (uint64_t)(w->end - body)) {
+            *f = (struct wire_len){p, {(const char *)body, n}, p[0] >> 3};
+            w->at = body + n;
+            return 1;
+        }
+    }
+    struct wire rest = *w;
+    struct wire_len other;
+    int rc = wire_next_len_other(&rest, &other);
+    *w = rest;
+    *f = other;
+    return rc;
 }
 
 /* Asks for the cache lines of the next WIRE_AHEAD bytes, but for those before `ahead`, which were asked for;
@@ -123,11 +162,10 @@ static inline const uint8_t *wire_prefetch(const struct wire *w, const uint8_t *
 {
     const uint8_t *p = ahead > w->at ? ahead : w->at;
     const uint8_t *end = w->end - w->at > WIRE_AHEAD ? w->at + WIRE_AHEAD : w->end;
-    while (p < end) {
-        __builtin_prefetch(p);
-        p = end - p > 64 ? p + 64 : end;
-    }
-    return p;
+    ptrdiff_t n = end - p;
+    for (ptrdiff_t i = 0; i < n; i += 64)
+        __builtin_prefetch(p + i);
+    return end;
 }
 
 /* Is it this field, length-delimited / a varint? A field of another wire type than the schema's is an unknown

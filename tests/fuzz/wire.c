@@ -112,6 +112,23 @@ static void same_field(const struct wire_field *f, const struct wire *w, int rc,
                           (uint64_t)body[3] << 24));
 }
 
+/* The next length-delimited field is the one that wire_next() comes to, or fails at. */
+static void same_len(struct wire w)
+{
+    struct wire by_field = w;
+    struct wire_field f;
+    struct wire_len len;
+    int want, got = wire_next_len(&w, &len);
+
+    do
+        want = wire_next(&by_field, &f);
+    while (want == 1 && f.type != WIRE_LEN);
+    must(got == want && w.at == by_field.at && w.end == by_field.end);
+    if (got == 1)
+        must(len.start == f.start && len.number == f.number && len.body.s == (const char *)f.body &&
+             len.body.n == f.len);
+}
+
 static void integers(const struct wire_field *f)
 {
     struct wire_ints it = wire_ints(f);
@@ -172,6 +189,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
     for (;;) {
         struct wire *w = &open[depth];
         const uint8_t *from = w->at;
+        same_len(*w);
         int rc = wire_next(w, &f);
         if (rc == 0) {
             must(from == w->end);

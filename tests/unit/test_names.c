@@ -78,6 +78,14 @@ Test(names, two_steps_are_the_same_as_one)
         names_intern(&t, str_of(text[i]));
     }
     cr_assert_eq(names_intern_hashed(&t, STR_LIT("b"), hash), 1001);
+    unsigned first = 0;
+    for (unsigned i = 0; i < 1000; i++) {
+        uint32_t id = names_first_slot(&t, str_of(text[i]), names_hash(&t, str_of(text[i])));
+        cr_assert(id == NAME_NONE || id == i + 1);
+        first += id != NAME_NONE;
+    }
+    cr_assert_gt(first, 500, "most are where their hash says");
+    cr_assert_eq(names_first_slot(&t, STR_LIT("c"), names_hash(&t, STR_LIT("c"))), NAME_NONE);
     cr_assert_eq(names_find(&t, STR_LIT("b")), 1001);
     names_free(&t);
 }
@@ -135,6 +143,7 @@ Test(names, sealed_ids_keep_their_text)
     cr_assert_geq(names_seal(&t), sizeof(struct name_slot));
     cr_assert(t.n == 1 && str_is(names_text(&t, 0), "x"));
     cr_assert_eq(names_find(&t, STR_LIT("x")), NAME_NONE);
+    cr_assert_eq(names_first_slot(&t, STR_LIT("x"), names_hash(&t, STR_LIT("x"))), NAME_NONE);
     cr_assert_eq(names_intern(&t, STR_LIT("y")), NAME_NONE);
     cr_assert_eq(t.n, 1);
     names_free(&t);

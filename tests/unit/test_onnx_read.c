@@ -271,6 +271,21 @@ Test(onnx_read, a_graph_may_come_in_parts)
     reading_free(&r);
 }
 
+Test(onnx_read, an_omitted_operand_is_no_initializer_without_a_name)
+{
+    struct reading r;
+    struct pb g = {0};
+    add_param(&g, "", 2, 2);
+    add_node(&g, "Clip", "x,,m", "y");
+    add_input(&g, "x");
+    add_input(&g, "m");
+    read_graph(&r, g);
+    cr_assert_eq(operand(&r, 0, 1), IR_NONE);
+    cr_assert_neq(operand(&r, 0, 2), IR_NONE);
+    cr_assert_eq(r.m.n_params, 1);
+    reading_free(&r);
+}
+
 Test(onnx_read, many_occurrences_of_a_graph)
 {
     enum { N = 9 };

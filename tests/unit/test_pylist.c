@@ -47,8 +47,22 @@ Test(pylist, what_is_before_the_last_element)
         {"['a', 'b\\n']", ""},
         {"['a'", ""},
         {"']", ""},
+        {"'']", ""},
+        {"'x']", "'"},
+        {"['', 'a', 'it', 'mul_3']", "['', 'a', 'it', '"},
+        {"['', 'a', 'it's']", "['', 'a', 'it'"},
+        {"['', 'a', 'b\\', 'mul_3']", "['', 'a', 'b\\', '"},
+        {"['', 'a', 'mul_3'", ""},
+        {"['', 'a', 'mul_3\"]", ""},
         {"", ""},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+    size_t n = sizeof cases / sizeof *cases;
+    for (size_t i = 0; i < n; i++) {
         cr_expect(str_is(pylist_head(str_of(cases[i].list)), cases[i].head), "%s", cases[i].list);
+        for (size_t j = 0; j < n; j++) {
+            bool same = cases[j].head[0] && strcmp(cases[i].head, cases[j].head) == 0;
+            cr_expect_eq(pylist_has_head(str_of(cases[i].list), str_of(cases[j].head)), same, "%s, %s",
+                         cases[i].list, cases[j].head);
+        }
+    }
 }

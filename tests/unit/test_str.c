@@ -28,6 +28,17 @@ Test(str, searching)
     cr_assert_eq(str_rchr(STR_LIT("a.b.c"), '.'), 3);
     cr_assert_eq(str_chr(STR_LIT("abc"), '.'), -1);
     cr_assert_eq(str_rchr((struct str){NULL, 0}, '.'), -1);
+    for (size_t n = 0; n < 20; n++) {
+        char text[20];
+        memset(text, 'a', sizeof text);
+        cr_assert(!str_has_either((struct str){text, n}, 'x', '\\'));
+        for (size_t i = 0; i < n; i++) {
+            text[i] = i % 2 ? 'x' : '\\';
+            cr_assert(str_has_either((struct str){text, n}, 'x', '\\'));
+            cr_assert(!str_has_either((struct str){text, i}, 'x', '\\'), "not past its end");
+            text[i] = (char)(i % 2 ? 'x' ^ 0x80 : '\\' + 1);
+        }
+    }
     cr_assert_eq(str_find(STR_LIT("moe.router.gate"), STR_LIT("router")), 4);
     cr_assert_eq(str_find(STR_LIT("moe"), STR_LIT("router")), -1);
     cr_assert_eq(str_find(STR_LIT("moe"), STR_LIT("")), 0);

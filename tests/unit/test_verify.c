@@ -72,6 +72,38 @@ Test(verify, one_definition_per_name_and_graph)
     bad(&r, "expected one definition of 'w' but found two");
 }
 
+static void rename_value(uint32_t *list, uint32_t n, uint32_t a, uint32_t b)
+{
+    for (uint32_t i = 0; i < n; i++)
+        list[i] = list[i] == a ? b : list[i] == b ? a : list[i];
+}
+
+/* Numbers two values the other way round. */
+static void swap_values(struct ir_model *m, uint32_t a, uint32_t b)
+{
+    struct ir_value v = m->values[a];
+    m->values[a] = m->values[b];
+    m->values[b] = v;
+    rename_value(m->operands, m->n_operands, a, b);
+    for (uint32_t i = 0; i < m->n_params; i++)
+        rename_value(&m->params[i].value, 1, a, b);
+    for (uint32_t g = 0; g < m->n_graphs; g++) {
+        rename_value(m->graphs[g].inputs, m->graphs[g].n_inputs, a, b);
+        rename_value(m->graphs[g].outputs, m->graphs[g].n_outputs, a, b);
+    }
+}
+
+Test(verify, values_of_graphs_in_any_order)
+{
+    struct reading r;
+    read_small(&r);
+    swap_values(&r.m, 0, r.m.n_values - 1);
+    cr_assert_neq(r.m.values[0].graph, r.m.values[r.m.n_values - 1].graph);
+    cr_assert_eq(ir_verify(&r.m, &r.d), 0, "%s", reading_message(&r));
+    r.m.values[operand(&r, 0, 0)].name = r.m.values[operand(&r, 0, 1)].name;
+    bad(&r, "expected one definition of 'w' but found two");
+}
+
 Test(verify, numbers_in_range)
 {
     struct reading r;

@@ -38,7 +38,8 @@ static const char *steps(void)
     text[0] = '\0';
     for (uint32_t i = 0; i < w.n_steps; i++)
         n += (size_t)snprintf(text + n, sizeof text - n, "%s%.*s@%u", i ? " " : "",
-                              STR_ARG(ir_node_name(&b.m, &b.m.nodes[walk_step(&w, i).node])), walk_step(&w, i).frame);
+                              STR_ARG(ir_node_name(&b.m, &b.m.nodes[walk_step(&w, i).node])),
+                              walk_step(&w, i).frame);
     return text;
 }
 
@@ -46,7 +47,8 @@ static const char *steps(void)
 static struct step at(const char *name, uint32_t frame)
 {
     for (uint32_t i = 0; i < w.n_steps; i++)
-        if (str_is(ir_node_name(&b.m, &b.m.nodes[walk_step(&w, i).node]), name) && walk_step(&w, i).frame == frame)
+        if (str_is(ir_node_name(&b.m, &b.m.nodes[walk_step(&w, i).node]), name) &&
+            walk_step(&w, i).frame == frame)
             return walk_step(&w, i);
     cr_assert(false, "no step %s@%u", name, frame);
     return (struct step){0, 0};

@@ -2,6 +2,8 @@
 
 #include "tests/unit/pb.h"
 
+#include <stdio.h>
+
 /* Walks all fields; the last result of wire_next(), and how many fields there were. */
 static int walk(const void *bytes, size_t n, size_t *fields)
 {
@@ -237,6 +239,71 @@ Test(wire, every_error_has_a_text)
     for (int e = WIRE_TOO_DEEP; e < 0; e++)
         for (int other = e + 1; other <= 0; other++)
             cr_assert_str_neq(wire_error_text(e), wire_error_text(other));
+}
+
+/* Walks the length-delimited fields; the last result of wire_next_len(), and their numbers as text. */
+static int walk_len(const void *bytes, size_t n, char *numbers, size_t *end)
+{
+    uint8_t *exact = malloc(n ? n : 1); /* exactly as long as it is */
+    cr_assert_not_null(exact);
+    memcpy(exact, bytes, n);
+    struct wire w = wire_over(exact, n);
+    struct wire_len f;
+    int rc;
+    numbers[0] = 0;
+    while ((rc = wire_next_len(&w, &f)) == 1) {
+        cr_assert((const uint8_t *)f.body.s > f.start && (const uint8_t *)f.body.s + f.body.n == w.at);
+        sprintf(numbers + strlen(numbers), "%u:%zu ", f.number, f.body.n);
+    }
+    *end = (size_t)(w.at - exact);
+    free(exact);
+    return rc;
+}
+
+Test(wire, length_delimited_fields_alone)
+{
+    char numbers[500];
+    size_t end;
+    struct pb p = {0};
+    char text[16400] = {0};
+    size_t n[] = {0, 1, 127, 128, 16383, 16384, 5};
+    pb_int(&p, 3, 300);
+    for (size_t i = 0; i < sizeof n / sizeof *n; i++)
+        pb_bytes(&p, 1 + (unsigned)i, text, n[i]);
+    pb_int(&p, 4, 1);
+    pb_text(&p, 15, "a");
+    pb_text(&p, 16, "two bytes of tag");
+    pb_raw(&p, "\x1d\x01\x02\x03\x04", 5); /* field 3, fixed32 */
+    pb_raw(&p, "\x8a\x00\x02zz", 5);       /* field 1, its tag longer than it need be */
+    pb_raw(&p, "\x0a\x82\x80\x00zz", 6);   /* field 1, its length longer than it need be */
+    pb_raw(&p, "\x0a\x82\x00zz", 5);
+    pb_raw(&p, "\x0a\x00", 2);
+    cr_expect_eq(walk_len(p.b, p.n, numbers, &end), 0);
+    cr_expect_str_eq(numbers, "1:0 2:1 3:127 4:128 5:16383 6:16384 7:5 15:1 16:16 1:2 1:2 1:2 1:0 ");
+    cr_expect_eq(end, p.n);
+    pb_free(&p);
+    static const struct {
+        const char *bytes;
+        size_t n, end;
+        int rc;
+        const char *numbers;
+    } bad[] = {
+        {"\x0a", 1, 0, WIRE_TRUNCATED, ""},
+        {"\x0a\x80", 2, 0, WIRE_TRUNCATED, ""},
+        {"\x0a\x01", 2, 0, WIRE_TRUNCATED, ""},
+        {"\x0a\x02z", 3, 0, WIRE_TRUNCATED, ""},
+        {"\x0a\x81\x01z", 4, 0, WIRE_TRUNCATED, ""},
+        {"\x0a\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01z", 12, 0, WIRE_TRUNCATED, ""},
+        {"\x0a\xff\xff\xff\xff\xff\xff\xff\xff\xff\x02z", 12, 0, WIRE_OVERFLOW, ""},
+        {"\x02\x01z", 3, 0, WIRE_NUMBER, ""},
+        {"\x0a\x01z\x08\x01\x0f\x01z", 8, 5, WIRE_BAD_TYPE, "1:1 "},
+        {"\x0a\x01z\x08\x01\x0c\x01z", 8, 5, WIRE_BAD_GROUP, "1:1 "},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        cr_expect_eq(walk_len(bad[i].bytes, bad[i].n, numbers, &end), bad[i].rc, "%zu", i);
+        cr_expect_str_eq(numbers, bad[i].numbers, "%zu", i);
+        cr_expect_eq(end, bad[i].end, "%zu", i);
+    }
 }
 
 Test(wire, prefetching_stays_inside)
