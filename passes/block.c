@@ -242,13 +242,18 @@ static bool unused_before(const struct state *s, const struct scope *sc)
     return stem.n == sc->raw.n || names_find(&s->scope_index, stem) == NAME_NONE;
 }
 
+static uint32_t key_of_step(const struct blocker *b, uint32_t step)
+{
+    return b->key_of ? b->key_of[step] : 0;
+}
+
 static int place_of(struct blocker *b, uint32_t step, const struct mm *mm, struct place *p)
 {
     struct state *s = b->s;
     uint32_t scope = s->scope_of[step];
     const struct candidates *c = &b->of_scope[scope];
     struct step st = walk_step(&s->walk, step);
-    *p = (struct place){.block = IR_NONE, .key = b->key_of ? b->key_of[step] : 0};
+    *p = (struct place){.block = IR_NONE, .key = key_of_step(b, step)};
     if (c->n == 1) {
         p->block = candidate(b, c, 0);
         p->first = unused_before(s, &s->scopes[scope]);
@@ -301,12 +306,22 @@ static bool continues(const struct blocker *b, const struct run *r, const struct
            b->of_scope[p->candidates].path == b->of_scope[r->candidates].path;
 }
 
-/* The last run of a block, or of a path while its block is undecided. */
-static uint32_t *last_run(struct blocker *b, uint32_t *of_block, uint32_t *of_path, const struct place *p)
+/* What making runs works with. */
+struct runner {
+    struct blocker *b;
+    uint32_t *of_block,
+        *of_path;     /* the last run of each block, and of each path while its block is undecided */
+    uint32_t current; /* the run that is going on, or IR_NONE */
+    uint32_t next_mm;
+    uint32_t scope, key; /* of the step that joined the current run last, where that scope has one block;
+                            scope 0: another step did */
+};
+
+static uint32_t *last_run(struct runner *k, const struct place *p)
 {
     if (p->candidates)
-        return &of_path[b->of_scope[p->candidates].path];
-    return &of_block[p->block];
+        return &k->of_path[k->b->of_scope[p->candidates].path];
+    return &k->of_block[p->block];
 }
 
 /* Is `current` a call of a block that lies inside the block of run `last`? That one goes on after it. */
@@ -316,11 +331,12 @@ static bool called_inside(const struct blocker *b, uint32_t current, uint32_t la
            fqn_inside(b->blocks[b->runs[current].block], b->blocks[b->runs[last].block]);
 }
 
-static int join_step(struct blocker *b, uint32_t at, uint32_t step, const struct place *p, uint32_t *last,
-                     uint32_t *current)
+static int join_step(struct runner *k, uint32_t at, uint32_t step, const struct place *p)
 {
+    struct blocker *b = k->b;
+    uint32_t *last = last_run(k, p);
     struct run *r = *last == IR_NONE ? NULL : &b->runs[*last];
-    if (!r || !continues(b, r, p, *last == *current || called_inside(b, *current, *last))) {
+    if (!r || !continues(b, r, p, *last == k->current || called_inside(b, k->current, *last))) {
         int rc = block_new_run(b, p->block, p->candidates, p->key, at);
         if (rc)
             return rc;
@@ -333,7 +349,7 @@ static int join_step(struct blocker *b, uint32_t at, uint32_t step, const struct
         r->key = p->key;
     r->last = at;
     b->run_of[step] = *last;
-    *current = *last;
+    k->current = *last;
     return 0;
 }
 
@@ -375,40 +391,70 @@ static int decide_rest(struct blocker *b)
     return 0;
 }
 
+static const struct mm *mm_of_step(struct runner *k, uint32_t step)
+{
+    const struct state *s = k->b->s;
+    const struct mm *mm = NULL;
+    for (; k->next_mm < s->n_mms && s->mms[k->next_mm].step == step; k->next_mm++)
+        mm = &s->mms[k->next_mm];
+    return mm;
+}
+
+/* Most steps say what the step before them said. */
+static bool says_the_same(const struct runner *k, uint32_t step)
+{
+    return k->scope && k->b->s->scope_of[step] == k->scope && key_of_step(k->b, step) == k->key;
+}
+
+static int place_step(struct runner *k, uint32_t at, uint32_t step)
+{
+    struct blocker *b = k->b;
+    const struct mm *mm = mm_of_step(k, step);
+    bool fixed = !mm && block_step_fixed(b, step); /* folded constants stand anywhere: they start and end
+                                                      nothing */
+    struct place p;
+    if (says_the_same(k, step)) {
+        b->run_of[step] = k->current;
+        if (!fixed)
+            b->runs[k->current].last = at;
+        return 0;
+    }
+    int rc = place_of(b, step, mm, &p);
+    if (rc)
+        return rc;
+    if (p.block == IR_NONE && !p.candidates) {
+        if (p.outside && !block_step_fixed(b, step)) {
+            k->current = IR_NONE;
+            k->scope = 0;
+        }
+        return 0;
+    }
+    if (fixed) {
+        b->run_of[step] = *last_run(k, &p);
+        return 0;
+    }
+    uint32_t scope = b->s->scope_of[step];
+    k->scope = b->of_scope[scope].n == 1 ? scope : 0;
+    k->key = p.key;
+    return join_step(k, at, step, &p);
+}
+
 static int make_runs(struct blocker *b)
 {
-    struct state *s = b->s;
-    uint32_t current = IR_NONE, next_mm = 0;
-    uint32_t *of_block = malloc((size_t)(b->n_blocks + 1) * sizeof *of_block);
-    uint32_t *of_path = malloc((size_t)(b->paths.n + 1) * sizeof *of_path);
-    int rc = of_block && of_path ? 0 : IR_EMEM;
+    const struct state *s = b->s;
+    struct runner k = {.b = b,
+                       .of_block = malloc((size_t)(b->n_blocks + 1) * sizeof *k.of_block),
+                       .of_path = malloc((size_t)(b->paths.n + 1) * sizeof *k.of_path),
+                       .current = IR_NONE};
+    int rc = k.of_block && k.of_path ? 0 : IR_EMEM;
     if (!rc) {
-        memset(of_block, 0xff, (size_t)(b->n_blocks + 1) * sizeof *of_block);
-        memset(of_path, 0xff, (size_t)(b->paths.n + 1) * sizeof *of_path);
+        memset(k.of_block, 0xff, (size_t)(b->n_blocks + 1) * sizeof *k.of_block);
+        memset(k.of_path, 0xff, (size_t)(b->paths.n + 1) * sizeof *k.of_path);
     }
-    for (uint32_t i = 0; !rc && i < s->walk.n_steps; i++) {
-        uint32_t step = state_step(s, i);
-        const struct mm *mm = NULL;
-        for (; next_mm < s->n_mms && s->mms[next_mm].step == step; next_mm++)
-            mm = &s->mms[next_mm];
-        struct place p;
-        rc = place_of(b, step, mm, &p);
-        if (rc)
-            break;
-        if (p.block != IR_NONE || p.candidates) {
-            if (block_step_fixed(b, step) &&
-                !mm) { /* folded constants stand anywhere: they start and end nothing */
-                uint32_t *last = last_run(b, of_block, of_path, &p);
-                b->run_of[step] = *last;
-                continue;
-            }
-            rc = join_step(b, i, step, &p, last_run(b, of_block, of_path, &p), &current);
-        } else if (p.outside && !block_step_fixed(b, step)) {
-            current = IR_NONE;
-        }
-    }
-    free(of_block);
-    free(of_path);
+    for (uint32_t i = 0; !rc && i < s->walk.n_steps; i++)
+        rc = place_step(&k, i, state_step(s, i));
+    free(k.of_block);
+    free(k.of_path);
     return rc ? rc : decide_rest(b);
 }
 

@@ -51,13 +51,6 @@ struct fact facts_get(const struct facts *f, struct use u)
     return x->done ? *x : leaf(f, u);
 }
 
-bool facts_fixed(const struct facts *f, struct use u)
-{
-    if (!f->fixed)
-        return facts_get(f, u).fixed;
-    return u.value != IR_NONE && (f->fixed[u.value / 8] >> u.value % 8 & 1);
-}
-
 int facts_seal(struct facts *f)
 {
     uint32_t n = f->w->n_slots;

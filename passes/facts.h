@@ -44,7 +44,12 @@ void facts_free(struct facts *f);
 struct fact facts_get(const struct facts *f, struct use u);
 
 /* Is it the same every time the program runs? */
-bool facts_fixed(const struct facts *f, struct use u);
+static inline bool facts_fixed(const struct facts *f, struct use u)
+{
+    if (!f->fixed)
+        return facts_get(f, u).fixed;
+    return u.value != IR_NONE && (f->fixed[u.value / 8] >> u.value % 8 & 1);
+}
 
 /* Keeps of a flat walk only what facts_fixed() tells: facts_get() is not asked any more. 0 or IR_EMEM. */
 int facts_seal(struct facts *f);

@@ -155,7 +155,11 @@ int pass_summary(struct state *s);    /* Linears and counts */
 int pass_specialize(struct state *s); /* copies of functions, one for each way they decide */
 int pass_regions(struct state *s);    /* checkpoint regions and what crosses them */
 /* The region of the step that makes a resolved value, or IR_NONE; `maker` is of walk_makers(). */
-uint32_t region_of_maker(const struct state *s, const uint32_t *maker, struct use u);
+static inline uint32_t region_of_maker(const struct state *s, const uint32_t *maker, struct use u)
+{
+    uint32_t step = walk_maker(&s->walk, maker, u);
+    return step == IR_NONE ? IR_NONE : s->region_of[step];
+}
 int pass_neighbours(struct state *s); /* the policies of nodes that are no mms */
 
 /* Names lie as far apart in memory as their nodes do in the file: who looks at one after the other fetches

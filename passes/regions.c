@@ -42,10 +42,15 @@ static void mark_leaves(struct state *s, struct use u)
         s->leaves[walk_slot(&s->walk, u)] = 1;
 }
 
-uint32_t region_of_maker(const struct state *s, const uint32_t *maker, struct use u)
+/* One operand of a step: does it cross into the step's region, or out of its maker's? */
+static int collect_use(struct state *s, const uint32_t *maker, uint32_t step, struct use u, struct crossings *c)
 {
-    uint32_t step = walk_maker(&s->walk, maker, u);
-    return step == IR_NONE ? IR_NONE : s->region_of[step];
+    uint32_t from = region_of_maker(s, maker, u), to = s->region_of[step];
+    if (from == to || s->is_param[u.value] || facts_fixed(&s->facts, u))
+        return 0;
+    mark_leaves(s, u);
+    int rc = add(c, from, u.value, true);
+    return rc ? rc : add(c, to, u.value, false);
 }
 
 static int collect(struct state *s, struct crossings *c)
@@ -53,19 +58,15 @@ static int collect(struct state *s, struct crossings *c)
     const struct walk *w = &s->walk;
     uint32_t *maker;
     int rc = walk_makers(w, &maker);
-    for (uint32_t i = 0; !rc && i < w->n_steps; i++)
-        for (uint32_t j = 0; !rc && j < ir_node_n_in(&s->m->nodes[walk_step(w, i).node]); j++) {
-            struct use u = walk_resolve(w, walk_input(w, walk_step(w, i), j));
-            if (u.value == IR_NONE || s->is_param[u.value])
-                continue;
-            uint32_t from = region_of_maker(s, maker, u);
-            if (from == s->region_of[i] || facts_fixed(&s->facts, u))
-                continue;
-            mark_leaves(s, u);
-            rc = add(c, from, u.value, true);
-            if (!rc)
-                rc = add(c, s->region_of[i], u.value, false);
+    for (uint32_t i = 0; !rc && i < w->n_steps; i++) {
+        struct step st = walk_step(w, i);
+        uint32_t n_in = ir_node_n_in(&s->m->nodes[st.node]);
+        for (uint32_t j = 0; !rc && j < n_in; j++) {
+            struct use u = walk_resolve(w, walk_input(w, st, j));
+            if (u.value != IR_NONE)
+                rc = collect_use(s, maker, i, u, c);
         }
+    }
     for (uint32_t i = 0; !rc && i < s->m->graphs[s->root].n_outputs; i++) {
         struct use u = walk_resolve(w, (struct use){FRAME_MAIN, s->m->graphs[s->root].outputs[i]});
         if (u.value == IR_NONE)
