@@ -154,59 +154,83 @@ static const struct fact *operand(struct facts *f, struct use u, struct fact *ro
     return x;
 }
 
-static uint32_t stated_shape(const struct ir_model *m, uint32_t value)
+/* The operands' facts, and what passes on to each output: it depends on a parameter when one operand does,
+ * and is the same every time when all are. */
+static struct fact read_operands(struct node_facts *k, const struct ir_node *node)
 {
-    return value == IR_NONE ? IR_SHAPE_UNKNOWN : m->values[value].shape;
-}
-
-static void visit(struct facts *f, struct step s, fact_op fn)
-{
-    const struct walk *w = f->w;
-    const struct ir_model *m = w->m;
-    const struct ir_node *node = &m->nodes[s.node];
-    bool grad = false, fixed = true;
     struct fact room;
-    struct node_facts k;
+    bool grad = false, fixed = true;
     for (uint32_t i = 0; i < 3; i++)
-        k.in[i] = (struct fact){0};
-    for (uint32_t i = 0; i < ir_node_n_in(node); i++) {
-        struct use u = walk_input(w, s, i);
-        if (u.value == IR_NONE)
+        k->in[i] = (struct fact){0};
+    for (uint32_t i = 0; i < k->n_in; i++) {
+        uint32_t value = k->f->w->m->operands[node->operands + i];
+        if (value == IR_NONE)
             continue;
-        const struct fact *x = operand(f, u, &room);
+        const struct fact *x = operand(k->f, (struct use){k->s.frame, value}, &room);
         if (i < 3)
-            k.in[i] = *x;
+            k->in[i] = *x;
         grad |= x->grad;
         fixed &= x->fixed;
     }
-    const struct fact base = {.done = true, .grad = grad, .fixed = fixed};
-    struct fact out = base;
-    k.f = f;
-    k.s = s;
-    k.out = &out;
-    k.n_in = ir_node_n_in(node);
-    k.stated = stated_shape(m, ir_node_output(m, node, 0));
-    if (fn)
-        fn(&k);
-    for (uint32_t i = 0; i < ir_node_n_out(node); i++) {
-        struct use u = walk_output(w, s, i);
+    return (struct fact){.done = true, .grad = grad, .fixed = fixed};
+}
+
+/* What the file states of an output, where the operator left it open. */
+static void complete(struct facts *f, struct fact *x, uint32_t stated)
+{
+    const struct ir_model *m = f->w->m;
+    x->shape = merge_shapes(f, x->shape, stated);
+    if (x->order && m->shapes[x->order].rank != m->shapes[x->shape].rank)
+        x->order = 0;
+}
+
+static void visit(struct node_facts *k, struct step s, fact_op fn)
+{
+    struct facts *f = k->f;
+    const struct ir_model *m = f->w->m;
+    const struct ir_node *node = &m->nodes[s.node];
+    uint32_t n_out = ir_node_n_out(node);
+    k->s = s;
+    k->n_in = ir_node_n_in(node);
+    struct fact base = read_operands(k, node);
+    k->out = &base; /* of an output that is not there */
+    k->stated = IR_SHAPE_UNKNOWN;
+    for (uint32_t i = n_out; i-- > 0;) {
+        struct use u = walk_output(f->w, s, i);
         if (u.value == IR_NONE)
             continue;
-        struct fact *x = &f->of[walk_slot(w, u)];
-        if (!x->done) { /* else the operator has written it */
-            *x = i == 0 ? out : base;
-            x->grad &= grad;
-            x->fixed = fixed;
+        struct fact *x = &f->of[walk_slot(f->w, u)];
+        *x = base;
+        if (i == 0) {
+            k->out = x;
+            k->stated = m->values[u.value].shape;
         }
-        x->shape = merge_shapes(f, x->shape, m->values[u.value].shape);
-        if (x->order && m->shapes[x->order].rank != m->shapes[x->shape].rank)
-            x->order = 0;
+    }
+    if (fn)
+        fn(k);
+    for (uint32_t i = 0; i < n_out; i++) {
+        struct use u = walk_output(f->w, s, i);
+        if (u.value != IR_NONE)
+            complete(f, &f->of[walk_slot(f->w, u)], m->values[u.value].shape);
     }
 }
 
 _Static_assert(sizeof(struct fact) == WALK_SLOT_BYTES, "the walk charges another size");
 
 #define ATTRS_AHEAD 16 /* nodes whose attributes are fetched into the cache while others are visited */
+static void visit_all(struct facts *f, const fact_op *fns)
+{
+    const struct walk *w = f->w;
+    const struct ir_model *m = w->m;
+    struct node_facts k = {.f = f};
+    for (uint32_t i = 0; i < w->n_steps; i++) {
+        struct step s = walk_step(w, i);
+        if (i + ATTRS_AHEAD < w->n_steps)
+            ir_node_prefetch(m, &m->nodes[walk_step(w, i + ATTRS_AHEAD).node]);
+        visit(&k, s, fns[m->nodes[s.node].op]);
+    }
+}
+
 int facts_build(struct facts *f, const struct walk *w, const uint8_t *is_param, struct diag *d)
 {
     *f = (struct facts){.w = w, .is_param = is_param, .d = d};
@@ -216,11 +240,7 @@ int facts_build(struct facts *f, const struct walk *w, const uint8_t *is_param, 
     if (f->of && fns) {
         for (uint32_t i = 0; i < m->n_ops; i++)
             fns[i] = fact_op_of(&m->ops[i]);
-        for (uint32_t i = 0; i < w->n_steps; i++) {
-            if (i + ATTRS_AHEAD < w->n_steps)
-                ir_node_prefetch(m, &m->nodes[walk_step(w, i + ATTRS_AHEAD).node]);
-            visit(f, walk_step(w, i), fns[m->nodes[walk_step(w, i).node].op]);
-        }
+        visit_all(f, fns);
     }
     bool ok = f->of && fns && !f->no_memory;
     free(fns);
