@@ -287,7 +287,10 @@ static int slash_param(enum param_kind *kind, struct str *fqn, struct str name, 
 
 bool fqn_may_be_param(struct str name)
 {
-    return str_chr(name, '.') >= 0 || str_chr(name, '/') >= 0;
+    for (size_t i = 0; i < name.n; i++)
+        if ((name.s[i] | 1) == '/') /* '.' or '/' */
+            return true;
+    return false;
 }
 
 int fqn_of_param(enum param_kind *kind, struct str *fqn, struct str name, struct arena *a)

@@ -355,7 +355,9 @@ void scopes_free(struct state *s)
 
 int pass_scope(struct state *s)
 {
-    if (names_intern(&s->scope_index, STR_LIT("")) == NAME_NONE ||
+    /* Room for one of each list, which is what exporter metadata come to. */
+    if (grow(&s->scopes, &s->cap_scopes, (size_t)s->m->n_lists + 1, sizeof *s->scopes) != 0 ||
+        names_intern(&s->scope_index, STR_LIT("")) == NAME_NONE ||
         add_scope(s, STR_LIT(""), SCOPE_NAME) == IR_NONE)
         return IR_EMEM;
     s->scope_of = arena_alloc(&s->arena, s->walk.n_steps ? s->walk.n_steps : 1, sizeof *s->scope_of);
