@@ -18,9 +18,9 @@ static const struct option_spec specs[OPT_COUNT] = {
                    "how --fqn names are compared with modules (exact). glob, of the relative or\n"
                    "full name: * within a component, ** anything, ? one character that is no dot",
                    0, GROUP_POLICY, false, true},
-    [OPT_PROFILE] = {"profile", NULL, "titan",
-                     "as torchtitan does today: substring match, rule torch, its save list", 0, GROUP_POLICY,
-                     false, true},
+    [OPT_PROFILE] = {"profile", NULL, "none|titan",
+                     "titan: as torchtitan does today: substring match, rule torch, its save list (none)", 0,
+                     GROUP_POLICY, false, true},
     [OPT_BLOCKS] = {"blocks", NULL, "PATTERN",
                     "modules that are checkpointed, * = one segment; auto; whole (auto)", 0, GROUP_POLICY,
                     true, true},
@@ -582,12 +582,20 @@ static int take_command_line(struct options *o, int argc, char **argv, uint64_t 
     return 0;
 }
 
+static int take_config(struct options *o)
+{
+    for (int i = 0; i < o->n_args; i++)
+        if (strcmp(o->config, "-") == 0 && strcmp(o->args[i], "-") == 0)
+            return message_error(2, &o->voice, NULL, "--config and the input cannot both be standard input");
+    return config_read(o, o->config);
+}
+
 int options_parse(struct options *o, int argc, char **argv, uint64_t allowed)
 {
     set_defaults(o);
     int e = take_command_line(o, argc, argv, allowed);
     if (!e && o->config && !(o->given & (OPT_BIT(OPT_HELP) | OPT_BIT(OPT_VERSION))))
-        e = config_read(o, o->config);
+        e = take_config(o);
     choose_format(o, allowed);
     o->policy.fqns = (const char *const *)o->fqns.s;
     o->policy.n_fqns = o->fqns.n;

@@ -601,8 +601,7 @@ static int check_given(struct state *s)
         uint32_t id = modules_find(&s->modules, fqn);
         const struct module *m = id == NAME_NONE ? NULL : &s->modules.a[id];
         if (s->plan->blocks[i].calls == 0 && (!m || (!m->children && !m->called && !m->has_param)))
-            return diag_error(s->d, IR_EPOLICY, "no module of this graph matches --blocks '%.*s'",
-                              STR_ARG(fqn));
+            return block_unknown(s, fqn);
     }
     return 0;
 }

@@ -58,6 +58,9 @@ struct blocker {
  * IR_EPOLICY: a pattern that no module matches. */
 int choose_blocks(struct blocker *b);
 
+/* IR_EPOLICY: what was given as a block is no module. */
+int block_unknown(struct state *s, struct str pattern);
+
 /* Makes the look-ups below work. */
 int index_names(struct blocker *b);
 int all_candidates(struct blocker *b);

@@ -48,6 +48,13 @@ static int blocks_from_atoms(struct blocker *b, struct str pattern, bool hit)
     return 0;
 }
 
+int block_unknown(struct state *s, struct str pattern)
+{
+    return diag_error(
+        s->d, IR_EPOLICY, "no module of this graph matches --blocks '%.*s'%s", STR_ARG(pattern),
+        str_chr(pattern, ',') < 0 ? "" : " (a comma is part of the pattern: give --blocks once for each)");
+}
+
 static int blocks_from_pattern(struct blocker *b, struct str pattern)
 {
     struct state *s = b->s;
@@ -59,8 +66,7 @@ static int blocks_from_pattern(struct blocker *b, struct str pattern)
     if (!rc && fqn_has_wildcard(pattern))
         rc = blocks_from_atoms(b, pattern, b->n_blocks > before);
     if (!rc && b->n_blocks == before)
-        return diag_error(s->d, IR_EPOLICY, "no module of this graph matches --blocks '%.*s'",
-                          STR_ARG(pattern));
+        return block_unknown(s, pattern);
     return rc;
 }
 

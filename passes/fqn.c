@@ -335,9 +335,6 @@ int fqn_of_param(enum param_kind *kind, struct str *fqn, struct str name, struct
 
 /* ---- glob ---- */
 
-/* One star is tried again further right when what follows it fails: linear space, no recursion. `**` may
- * cross dots, and a later star never needs an earlier one to move, except that a `*` that cannot cross a dot
- * falls back to the last `**`. */
 /* Stars that begin at p[i]: 2 for `**`, 1 for `*`, 0. */
 static size_t stars_at(struct str p, size_t i)
 {

@@ -58,7 +58,7 @@ def _options(fqns: Any, options: Dict[str, Any]) -> Dict[str, Any]:
 def _read_text(path: Any) -> str:
     """A plan file as the library takes it."""
     try:
-        with open(_arguments.path("plan", path), "rb") as f:
+        with open(os.fsdecode(_arguments.path("plan", path)), "rb") as f:
             return f.read().decode("utf-8", "surrogateescape")
     except OSError as error:
         raise io_error(error) from error

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import fnmatch
 import os
 import pathlib
-from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Tuple, Union
+import re
+from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Pattern, Tuple, Union
 
 from . import api
 from .results import Plan
@@ -42,6 +42,12 @@ class Ran(NamedTuple):
         return f"aten.{self.op} {self.rhs[0]}x{self.rhs[1]} {self.policy}"
 
 
+def _glob(pattern: str) -> Pattern[str]:
+    """A glob over FQNs as docs/POLICY.md has it: `*` stays in its segment, `**` does not."""
+    meaning = {"**": ".*", "*": r"[^.]*", "?": r"[^.]"}
+    return re.compile("".join(meaning.get(t) or re.escape(t) for t in re.findall(r"\*\*|.", pattern, re.DOTALL)), re.DOTALL)
+
+
 def _forced(block: str, linears: Dict[str, Tuple[int, int]], options: Dict[str, Any]) -> set:
     """The shapes (in, out) that the options force in a block: the rule in PyTorch's words, without the library."""
     shapes = {tuple(s) for s in options.get("force_shapes", ())}
@@ -52,7 +58,7 @@ def _forced(block: str, linears: Dict[str, Tuple[int, int]], options: Dict[str, 
             if options.get("match") == "substring":
                 hit = wanted in name
             elif options.get("match") == "glob":
-                hit = fnmatch.fnmatchcase(name, wanted) or fnmatch.fnmatchcase(relative, wanted)
+                hit = any(_glob(wanted).fullmatch(n) for n in (name, relative))
             else:
                 hit = wanted in (name, relative)
             if inside and hit:

@@ -26,3 +26,5 @@ printf 'force-shape = 3x\n' > shape.conf
 code shape.conf
 printf 'fqn\033 = a\n' > escape.conf
 code escape.conf
+# the input and its configuration cannot both come from standard input
+echo 'fqn = a' | sactag plan - --config - -q; echo $?

@@ -5,6 +5,7 @@ code cases/toy/model_train.onnx --fqn moe.router,attention.wq
 code cases/toy/model_train.onnx --blocks 'a..b'
 code cases/toy/model_train.onnx --blocks whole --blocks 'layers.*'
 code cases/toy/model_train.onnx --blocks 'nothing.*'
+code cases/toy/model_train.onnx --blocks 'layers.0,layers.1'
 # matches nowhere: a warning with the closest name, or with --strict an error
 code cases/toy/model_train.onnx --fqn moe.router.gte
 code cases/toy/model_train.onnx --fqn moe.router.gte -q

@@ -375,7 +375,7 @@ class Messages(TemporaryFolder):
         self.assert_error(sactag.UsageError, 2, "rebase: there is no plan", sactag.tag, MOE, rebase=True)
         self.assert_error(TypeError, 2, "rebase: expected True or False", sactag.tag, MOE, rebase="no")
         for function in (sactag.load_plan, lambda path: sactag.tag(MOE, plan=path)):
-            error = self.assert_error(FileNotFoundError, 5, "No such file or directory: .*none.json", function, self.folder / "none.json")
+            error = self.assert_error(FileNotFoundError, 5, "No such file or directory: /.*none.json$", function, self.folder / "none.json")
             self.assertIsInstance(pickle.loads(pickle.dumps(error)), sactag.NotFoundError)
         self.assert_error(FileNotFoundError, 5, "No such file", sactag.plan(MOE).save, self.folder / "none" / "plan.json")
         self.assert_error(sactag.IOError_, 5, "Is a directory", sactag.load_plan, self.folder)
@@ -429,6 +429,22 @@ class Comparing(TemporaryFolder):
         self.assertEqual(sactag.check(tagged), ())
         self.assertEqual([p.kind for p in sactag.check(MOE)], ["not-tagged"])
         self.assertEqual({p.kind for p in sactag.check(tagged, ["attention.wk"])}, {"stale"})
+
+    def test_globs_of_the_oracle(self):
+        from sactag.testing import _forced
+
+        linears = {"layers.0.attention.wq": (1, 1), "layers.0.moe.router.gate": (2, 2), "layers.1.moe.[0]": (3, 3)}
+        for pattern, shapes in {
+            "*q": set(),  # a star stays in its segment
+            "*.wq": {(1, 1)},
+            "**q": {(1, 1)},
+            "layers.*.moe.**": {(2, 2)},
+            "attention.w?": {(1, 1)},
+            "attention?wq": set(),
+            "attention.w[q]": set(),  # brackets are text
+        }.items():
+            self.assertEqual(_forced("layers.0", linears, {"fqns": [pattern], "match": "glob"}), shapes, pattern)
+        self.assertEqual(_forced("layers.1", linears, {"fqns": ["moe.[0]"], "match": "glob"}), {(3, 3)})
 
     def test_assert_plan(self):
         from unittest import mock
