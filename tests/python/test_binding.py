@@ -375,7 +375,7 @@ class Messages(TemporaryFolder):
         self.assert_error(sactag.UsageError, 2, "rebase: there is no plan", sactag.tag, MOE, rebase=True)
         self.assert_error(TypeError, 2, "rebase: expected True or False", sactag.tag, MOE, rebase="no")
         for function in (sactag.load_plan, lambda path: sactag.tag(MOE, plan=path)):
-            error = self.assert_error(FileNotFoundError, 5, "No such file or directory: /.*none.json$", function, self.folder / "none.json")
+            error = self.assert_error(FileNotFoundError, 5, "No such file or directory: '/.*none.json'$", function, self.folder / "none.json")
             self.assertIsInstance(pickle.loads(pickle.dumps(error)), sactag.NotFoundError)
         self.assert_error(FileNotFoundError, 5, "No such file", sactag.plan(MOE).save, self.folder / "none" / "plan.json")
         self.assert_error(sactag.IOError_, 5, "Is a directory", sactag.load_plan, self.folder)
