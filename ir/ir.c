@@ -23,6 +23,7 @@ void ir_model_free(struct ir_model *m)
     names_free(&m->shape_index);
     free(m->shapes);
     free(m->far_names);
+    free(m->bodies);
     arena_free(&m->arena);
     *m = (struct ir_model){0};
 }
@@ -95,9 +96,46 @@ struct str ir_far_name(const struct ir_model *m, uint32_t node)
     return lo < m->n_far_names && m->far_names[lo].node == node ? m->far_names[lo].name : (struct str){0};
 }
 
+uint32_t ir_find_graph(const struct ir_model *m, uint32_t node)
+{
+    uint32_t lo = 0, hi = m->n_graphs; /* the last one that begins at it or before it: others are empty */
+    while (hi - lo > 1) {
+        uint32_t mid = lo + (hi - lo) / 2;
+        if (m->graphs[mid].first_node <= node)
+            lo = mid;
+        else
+            hi = mid;
+    }
+    return lo;
+}
+
+int ir_node_set_body(struct ir_model *m, struct ir_node *n, uint32_t node, uint32_t graph)
+{
+    size_t before = m->cap_bodies;
+    if (grow(&m->bodies, &m->cap_bodies, (size_t)m->n_bodies + 1, sizeof *m->bodies) != 0 ||
+        arena_charge(&m->arena, (m->cap_bodies - before) * sizeof *m->bodies) != 0)
+        return -1;
+    m->bodies[m->n_bodies++] = (struct ir_body){node, graph};
+    n->has_body = 1;
+    return 0;
+}
+
+uint32_t ir_find_body(const struct ir_model *m, uint32_t node)
+{
+    uint32_t lo = 0, hi = m->n_bodies;
+    while (lo < hi) {
+        uint32_t mid = lo + (hi - lo) / 2;
+        if (m->bodies[mid].node < node)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo < m->n_bodies && m->bodies[lo].node == node ? m->bodies[lo].graph : IR_NONE;
+}
+
 uint32_t ir_find_seg(const struct ir_model *m, const struct ir_node *n)
 {
-    const struct ir_graph *g = &m->graphs[n->graph];
+    const struct ir_graph *g = &m->graphs[ir_node_graph(m, (uint32_t)(n - m->nodes))];
     uint32_t lo = 0, hi = g->n_segs;
     while (hi - lo > 1) {
         uint32_t mid = lo + (hi - lo) / 2;
@@ -192,7 +230,7 @@ const char *ir_graph_path(struct ir_model *m, uint32_t graph)
     uint32_t n = 0, root = graph;
     while (m->graphs[root].kind == IR_GRAPH_BODY && n < depth) {
         chain[n++] = root;
-        root = m->nodes[m->graphs[root].parent_node].graph;
+        root = m->graphs[root].parent;
     }
     struct path p = {0};
     for (int pass = 0; pass < 2; pass++) {

@@ -94,6 +94,7 @@ struct ir_graph {
     enum ir_graph_kind kind;
     struct str name;      /* GraphProto.name; function name */
     uint32_t parent_node; /* BODY: node whose attribute holds it */
+    uint32_t parent;      /* BODY: that node's graph, which comes before it */
     struct str attr;      /* BODY: that attribute's name ("then_branch", "body") */
     uint32_t attr_index;  /* BODY: which graph of that attribute it is (a list of graphs shares one name) */
     uint32_t next_body;   /* next body of the same node, IR_NONE at the end */
@@ -112,19 +113,19 @@ struct ir_graph {
 };
 
 /* As small as can be: there are more of them than of anything else. Its record in the source, its name, its
- * segment and its counts are asked for through functions. */
+ * graph and segment, what is nested in it and its counts are asked for through functions. */
 struct ir_node {
     uint64_t off : 48, name_at : 16; /* where its record begins; its name, from there */
     uint64_t len : 48, name_len : 16;
-    uint32_t op; /* op id */
-    uint32_t graph;
+    uint32_t op : 31;      /* op id */
+    uint32_t has_body : 1; /* graphs are nested in its attributes: model.bodies */
     uint32_t operands; /* first of its value ids in model.operands: inputs, then outputs; those of the next
                         * node follow, and one more node than there are ends the last one's */
     uint32_t outputs;  /* first of its outputs there */
-    uint32_t body;     /* first graph nested in its attributes, or IR_NONE */
     /* The reader's own: the part of the record where decoding on demand looks for attributes. */
     uint16_t attrs_at, attrs_end;
 };
+#define IR_OP_MAX (UINT32_MAX >> 1)
 #define IR_NAME_FAR                                                                                          \
     UINT16_MAX /* name_at: it lies farther off, or is longer, and stands in model.far_names                  \
                 */
@@ -132,6 +133,11 @@ struct ir_node {
 struct ir_far_name {
     uint32_t node;
     struct str name;
+};
+
+/* A node with graphs in its attributes. */
+struct ir_body {
+    uint32_t node, graph; /* the first of them */
 };
 
 enum ir_attr_kind {
@@ -209,10 +215,14 @@ struct ir_model {
     struct ir_entry *meta; /* model metadata_props, in order */
     uint32_t n_meta;
 
-    struct ir_graph *graphs; /* graphs[0] is the main graph; further programs of a .pt2 are main graphs too */
+    struct ir_graph *graphs; /* graphs[0] is the main graph; further programs of a .pt2 are main graphs too.
+                              * Their nodes stand in the order of graphs */
     uint32_t n_graphs;
     struct ir_node *nodes; /* and one that ends the operands of the last */
     uint32_t n_nodes;
+    struct ir_body *bodies; /* by node */
+    uint32_t n_bodies;
+    size_t cap_bodies;
     struct ir_far_name *far_names; /* by node */
     uint32_t n_far_names;
     size_t cap_far_names;
@@ -329,11 +339,29 @@ static inline uint32_t ir_node_output(const struct ir_model *m, const struct ir_
     return i < ir_node_n_out(n) ? m->operands[n->outputs + i] : IR_NONE;
 }
 
+/* The graph that a node belongs to. */
+uint32_t ir_find_graph(const struct ir_model *m, uint32_t node);
+static inline uint32_t ir_node_graph(const struct ir_model *m, uint32_t node)
+{
+    return m->n_graphs == 1 ? 0 : ir_find_graph(m, node);
+}
+
+/* Says that a graph is the first one nested in node number `node`, which comes after all that this was said
+ * of, and is at `n`. 0, or -1 when memory or its limit is exhausted. */
+int ir_node_set_body(struct ir_model *m, struct ir_node *n, uint32_t node, uint32_t graph);
+
+/* The first graph nested in a node's attributes, or IR_NONE. */
+uint32_t ir_find_body(const struct ir_model *m, uint32_t node);
+static inline uint32_t ir_node_body(const struct ir_model *m, const struct ir_node *n)
+{
+    return n->has_body ? ir_find_body(m, (uint32_t)(n - m->nodes)) : IR_NONE;
+}
+
 /* The segment that directly encloses a node. */
 uint32_t ir_find_seg(const struct ir_model *m, const struct ir_node *n);
 static inline uint32_t ir_node_seg(const struct ir_model *m, const struct ir_node *n)
 {
-    const struct ir_graph *g = &m->graphs[n->graph];
+    const struct ir_graph *g = &m->graphs[ir_node_graph(m, (uint32_t)(n - m->nodes))];
     return g->n_segs == 1 ? g->segs[0] : ir_find_seg(m, n);
 }
 
@@ -370,7 +398,7 @@ static inline struct str ir_without_overload(struct str type)
 /* Position of a node in its own graph's node list: `index` in FORMATS.md. */
 static inline uint32_t ir_node_index(const struct ir_model *m, uint32_t node)
 {
-    return node - m->graphs[m->nodes[node].graph].first_node;
+    return node - m->graphs[ir_node_graph(m, node)].first_node;
 }
 
 /* Fetches what will be read of a node's attributes into the cache: nodes lie far apart in the source. */

@@ -30,7 +30,7 @@ static int use(struct order *o, uint32_t user, uint32_t value, use_fn fn)
 
 static int add_bodies(struct order *o, const struct ir_node *n)
 {
-    for (uint32_t b = n->body; b != IR_NONE; b = o->m->graphs[b].next_body) {
+    for (uint32_t b = ir_node_body(o->m, n); b != IR_NONE; b = o->m->graphs[b].next_body) {
         if (grow(&o->todo, &o->cap_todo, (size_t)o->n_todo + 1, sizeof *o->todo) != 0)
             return IR_EMEM;
         o->todo[o->n_todo++] = b;
@@ -94,7 +94,7 @@ static int in_order(struct order *o, bool *yes)
 {
     int rc = 0;
     for (uint32_t i = 0; rc == 0 && i < o->n; i++)
-        rc = o->m->nodes[o->first + i].body == IR_NONE ? reads_later(o, i) : all_uses(o, i, is_later);
+        rc = o->m->nodes[o->first + i].has_body ? all_uses(o, i, is_later) : reads_later(o, i);
     *yes = rc == 0;
     return rc == 1 ? 0 : rc;
 }

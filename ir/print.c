@@ -143,7 +143,7 @@ static void operands(struct out *o, const uint32_t *v, uint32_t n, uint32_t grap
     }
 }
 
-static void print_node(struct out *o, uint32_t node)
+static void print_node(struct out *o, uint32_t node, uint32_t graph)
 {
     struct ir_model *m = o->m;
     const struct ir_node *n = &m->nodes[node];
@@ -152,11 +152,11 @@ static void print_node(struct out *o, uint32_t node)
     text(o, " '", 2);
     name(o, ir_node_name(m, n), false);
     text(o, "' (", 3);
-    operands(o, m->operands + n->operands, ir_node_n_in(n), n->graph, false);
+    operands(o, m->operands + n->operands, ir_node_n_in(n), graph, false);
     text(o, ") -> (", 6);
-    operands(o, m->operands + n->outputs, ir_node_n_out(n), n->graph, true);
+    operands(o, m->operands + n->outputs, ir_node_n_out(n), graph, true);
     text(o, ")", 1);
-    for (uint32_t b = n->body; b != IR_NONE; b = m->graphs[b].next_body) {
+    for (uint32_t b = ir_node_body(m, n); b != IR_NONE; b = m->graphs[b].next_body) {
         text(o, " ", 1);
         name(o, m->graphs[b].attr, false);
         print(o, "=graph %u", b);
@@ -206,7 +206,7 @@ static void print_graph(struct out *o, uint32_t graph)
     for (uint32_t p = g->first_param; o->rc == 0 && p < g->first_param + g->n_params; p++)
         print_param(o, graph, p);
     for (uint32_t n = g->first_node; o->rc == 0 && n < g->first_node + g->n_nodes; n++)
-        print_node(o, n);
+        print_node(o, n, graph);
     text(o, "  out (", 7);
     operands(o, g->outputs, g->n_outputs, graph, true);
     text(o, ")\n", 2);
@@ -256,7 +256,7 @@ static void dot_edges(struct out *o, uint32_t node)
         else if (v != IR_NONE && m->values[v].kind == IR_VALUE_INPUT)
             print(o, "  v%u -> n%u;\n", v, node);
     }
-    for (uint32_t b = n->body; b != IR_NONE; b = m->graphs[b].next_body)
+    for (uint32_t b = ir_node_body(m, n); b != IR_NONE; b = m->graphs[b].next_body)
         if (m->graphs[b].n_nodes)
             print(o, "  n%u -> n%u [style=dashed, lhead=cluster%u];\n", node, m->graphs[b].first_node, b);
 }

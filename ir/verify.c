@@ -31,6 +31,26 @@ static int bad_node(const struct verify *k, uint32_t node, const char *expected,
 
 /* ---- graphs */
 
+static bool holds(const struct ir_graph *g, uint32_t node)
+{
+    return node >= g->first_node && node - g->first_node < g->n_nodes;
+}
+
+/* Nodes stand in the order of graphs, and each belongs to one. */
+static int check_nodes(const struct verify *k, uint32_t graph)
+{
+    const struct ir_model *m = k->m;
+    const struct ir_graph *g = &m->graphs[graph];
+    uint32_t first = graph ? g[-1].first_node + g[-1].n_nodes : 0;
+    if (g->first_node > m->n_nodes || g->n_nodes > m->n_nodes - g->first_node)
+        return bad_graph(k, graph, "nodes up to", m->n_nodes, g->first_node);
+    if (g->first_node != first)
+        return bad_graph(k, graph, "first node", first, g->first_node);
+    if (graph == m->n_graphs - 1 && g->first_node + g->n_nodes != m->n_nodes)
+        return bad_graph(k, graph, "nodes up to", m->n_nodes, g->first_node + g->n_nodes);
+    return 0;
+}
+
 static int check_parent(const struct verify *k, uint32_t graph)
 {
     const struct ir_model *m = k->m;
@@ -39,9 +59,11 @@ static int check_parent(const struct verify *k, uint32_t graph)
         return g->depth ? bad_graph(k, graph, "depth", 0, g->depth) : 0;
     if (g->parent_node >= m->n_nodes)
         return bad_graph(k, graph, "parent node below", m->n_nodes, g->parent_node);
-    uint32_t outer = m->nodes[g->parent_node].graph;
-    if (outer >= m->n_graphs)
-        return bad_graph(k, graph, "graph of the parent node below", m->n_graphs, outer);
+    uint32_t outer = g->parent;
+    if (outer >= graph)
+        return bad_graph(k, graph, "graph of the parent node below", graph, outer);
+    if (!holds(&m->graphs[outer], g->parent_node))
+        return bad_graph(k, graph, "graph of the parent node", ir_node_graph(m, g->parent_node), outer);
     if (g->depth != m->graphs[outer].depth + 1) /* so parents form no cycle */
         return bad_graph(k, graph, "depth", m->graphs[outer].depth + 1, g->depth);
     return 0;
@@ -51,8 +73,9 @@ static int check_graph(const struct verify *k, uint32_t graph)
 {
     const struct ir_model *m = k->m;
     const struct ir_graph *g = &m->graphs[graph];
-    if (g->first_node > m->n_nodes || g->n_nodes > m->n_nodes - g->first_node)
-        return bad_graph(k, graph, "nodes up to", m->n_nodes, g->first_node);
+    int rc = check_nodes(k, graph);
+    if (rc)
+        return rc;
     if (g->first_param > m->n_params || g->n_params > m->n_params - g->first_param)
         return bad_graph(k, graph, "parameters up to", m->n_params, g->first_param);
     bool several = m->format == IR_PT2 && g->kind == IR_GRAPH_MAIN; /* programs of one archive */
@@ -60,9 +83,6 @@ static int check_graph(const struct verify *k, uint32_t graph)
         return bad_graph(k, graph, "kind", IR_GRAPH_MAIN, g->kind);
     if (g->kind == IR_GRAPH_FUNCTION && (g->op >= m->n_ops || m->ops[g->op].function != graph))
         return bad_graph(k, graph, "operator below", m->n_ops, g->op);
-    for (uint32_t n = g->first_node; n < g->first_node + g->n_nodes; n++)
-        if (m->nodes[n].graph != graph)
-            return bad_graph(k, graph, "graph of its nodes", graph, m->nodes[n].graph);
     if (m->n_segs && g->n_nodes && !g->n_segs)
         return bad_graph(k, graph, "segments from", 1, 0);
     for (uint32_t i = 0; i < g->n_segs; i++)
@@ -77,23 +97,43 @@ static int check_graph(const struct verify *k, uint32_t graph)
     return check_parent(k, graph);
 }
 
+/* The bodies of one node. */
+static int check_list(const struct verify *k, const struct ir_body *first, uint32_t bodies, uint32_t *entries)
+{
+    const struct ir_model *m = k->m;
+    if (first->node >= m->n_nodes || !m->nodes[first->node].has_body)
+        return bad_graph(k, first->graph, "node with bodies below", m->n_nodes, first->node);
+    for (uint32_t b = first->graph; b != IR_NONE; b = m->graphs[b].next_body) {
+        if (b >= m->n_graphs || m->graphs[b].kind != IR_GRAPH_BODY ||
+            m->graphs[b].parent_node != first->node || *entries == bodies)
+            return bad_node(k, first->node, "its own bodies in its list", "others");
+        ++*entries;
+    }
+    return 0;
+}
+
 /* Each body is in exactly the list of its parent: as many list entries as there are bodies, all of them
  * right. */
 static int check_bodies(const struct verify *k)
 {
     const struct ir_model *m = k->m;
-    uint32_t bodies = 0, entries = 0;
+    uint32_t bodies = 0, entries = 0, parents = 0;
+    int rc = 0;
     for (uint32_t g = 0; g < m->n_graphs; g++)
         bodies += m->graphs[g].kind == IR_GRAPH_BODY;
-    for (uint32_t n = 0; n < m->n_nodes; n++) {
-        for (uint32_t b = m->nodes[n].body; b != IR_NONE; b = m->graphs[b].next_body) {
-            if (b >= m->n_graphs || m->graphs[b].kind != IR_GRAPH_BODY || m->graphs[b].parent_node != n ||
-                entries == bodies)
-                return bad_node(k, n, "its own bodies in its list", "others");
-            entries++;
-        }
+    for (uint32_t n = 0; n < m->n_nodes; n++)
+        parents += m->nodes[n].has_body;
+    for (uint32_t i = 0; rc == 0 && i < m->n_bodies; i++) {
+        if (i && m->bodies[i].node <= m->bodies[i - 1].node)
+            return bad_graph(k, m->bodies[i].graph, "node with bodies after", m->bodies[i - 1].node,
+                             m->bodies[i].node);
+        rc = check_list(k, &m->bodies[i], bodies, &entries);
     }
-    return entries == bodies ? 0 : bad_graph(k, 0, "bodies in nodes' lists", bodies, entries);
+    if (rc == 0 && entries != bodies)
+        rc = bad_graph(k, 0, "bodies in nodes' lists", bodies, entries);
+    if (rc == 0 && parents != m->n_bodies)
+        rc = bad_graph(k, 0, "nodes with bodies", m->n_bodies, parents);
+    return rc;
 }
 
 /* ---- values */
@@ -124,8 +164,8 @@ static int check_def(const struct verify *k, uint32_t value)
     case IR_VALUE_NODE:
         if (v->def >= m->n_nodes)
             return bad_value(k, value, "node below", m->n_nodes, v->def);
-        if (m->nodes[v->def].graph != v->graph)
-            return bad_value(k, value, "graph of its node", v->graph, m->nodes[v->def].graph);
+        if (!holds(&m->graphs[v->graph], v->def))
+            return bad_value(k, value, "graph of its node", v->graph, ir_node_graph(m, v->def));
         if (v->out >= ir_node_n_out(&m->nodes[v->def]))
             return bad_value(k, value, "output position below", ir_node_n_out(&m->nodes[v->def]), v->out);
         return 0;
@@ -154,7 +194,7 @@ static bool visible(const struct ir_model *m, uint32_t value, uint32_t graph)
     while (graph != defined) {
         if (m->graphs[graph].kind != IR_GRAPH_BODY || m->graphs[graph].depth <= m->graphs[defined].depth)
             return false;
-        graph = m->nodes[m->graphs[graph].parent_node].graph;
+        graph = m->graphs[graph].parent;
     }
     return true;
 }
@@ -167,7 +207,7 @@ static int undefined(const struct verify *k, const char *user, struct str user_n
                          STR_ARG(user_name), STR_ARG(name_of(k->m, value)));
 }
 
-static int check_use(const struct verify *k, uint32_t node, uint32_t value)
+static int check_use(const struct verify *k, uint32_t node, uint32_t graph, uint32_t value)
 {
     const struct ir_model *m = k->m;
     const struct ir_node *n = &m->nodes[node];
@@ -175,7 +215,7 @@ static int check_use(const struct verify *k, uint32_t node, uint32_t value)
         return bad_node(k, node, "operands that are values", "a number out of range");
     if (m->values[value].kind == IR_VALUE_UNDEFINED)
         return undefined(k, "node", ir_node_name(m, n), n->off, value);
-    if (m->values[value].graph == n->graph || visible(m, value, n->graph))
+    if (m->values[value].graph == graph || visible(m, value, graph))
         return 0;
     return bad_node(k, node, "operands in scope", "one of another graph");
 }
@@ -196,17 +236,13 @@ static bool inside(uint64_t off, uint64_t len, struct ir_span seg)
     return off >= seg.off && off - seg.off <= seg.len && len <= seg.len - (off - seg.off);
 }
 
-static int check_node(const struct verify *k, uint32_t node)
+static int check_node(const struct verify *k, uint32_t node, uint32_t graph)
 {
     const struct ir_model *m = k->m;
     const struct ir_node *n = &m->nodes[node];
     uint32_t end = n[1].operands;
-    if (n->op >= m->n_ops || n->graph >= m->n_graphs || n->operands > n->outputs || n->outputs > end ||
-        end > m->n_operands)
-        return bad_node(k, node, "operator, graph and operands in range", "a number out of range");
-    if (node < m->graphs[n->graph].first_node ||
-        node - m->graphs[n->graph].first_node >= m->graphs[n->graph].n_nodes)
-        return bad_node(k, node, "a graph that holds it", "one that does not");
+    if (n->op >= m->n_ops || n->operands > n->outputs || n->outputs > end || end > m->n_operands)
+        return bad_node(k, node, "operator and operands in range", "a number out of range");
     if (!inside(n->off, n->len, (struct ir_span){0, m->size}))
         return bad_node(k, node, "a span inside the source", "one outside");
     if (m->n_segs && !inside(n->off, n->len, m->segs[ir_node_seg(m, n)].span))
@@ -214,10 +250,19 @@ static int check_node(const struct verify *k, uint32_t node)
     int rc = 0;
     for (uint32_t i = n->operands; rc == 0 && i < n->outputs; i++)
         if (m->operands[i] != IR_NONE)
-            rc = check_use(k, node, m->operands[i]);
+            rc = check_use(k, node, graph, m->operands[i]);
     for (uint32_t i = n->outputs; rc == 0 && i < end; i++)
         if (m->operands[i] != IR_NONE)
             rc = check_result(k, node, i - n->outputs, m->operands[i]);
+    return rc;
+}
+
+static int check_inside(const struct verify *k, uint32_t graph)
+{
+    const struct ir_graph *g = &k->m->graphs[graph];
+    int rc = 0;
+    for (uint32_t n = g->first_node; rc == 0 && n < g->first_node + g->n_nodes; n++)
+        rc = check_node(k, n, graph);
     return rc;
 }
 
@@ -344,8 +389,8 @@ int ir_verify(struct ir_model *m, struct diag *d)
         rc = check_bodies(&k);
     for (uint32_t v = 0; rc == 0 && v < m->n_values; v++)
         rc = check_value(&k, v);
-    for (uint32_t n = 0; rc == 0 && n < m->n_nodes; n++)
-        rc = check_node(&k, n);
+    for (uint32_t g = 0; rc == 0 && g < m->n_graphs; g++)
+        rc = check_inside(&k, g);
     for (uint32_t g = 0; rc == 0 && g < m->n_graphs; g++)
         rc = check_outputs(&k, g);
     return rc ? rc : check_ssa(&k);

@@ -58,7 +58,7 @@ static int add_node(struct checker *c, enum sactag_problem_kind kind, uint32_t n
                     const char *text)
 {
     const struct ir_node *n = &c->m->nodes[node];
-    const char *path = ir_graph_path(c->m, n->graph);
+    const char *path = ir_graph_path(c->m, ir_node_graph(c->m, node));
     struct str own = ir_node_name(c->m, n);
     struct str name = fqn.n ? fqn : ir_node_label(c->m, n);
     size_t len = str_escape(NULL, 0, name);

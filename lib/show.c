@@ -88,7 +88,7 @@ static int add_row(struct show *s, const struct tag *t)
 {
     struct plan *p = s->p;
     struct plan_row *r = &p->rows[p->n_rows++];
-    int e = set_path(s, s->m->nodes[t->node].graph);
+    int e = set_path(s, ir_node_graph(s->m, t->node));
 
     *r = (struct plan_row){
         .node = t->node,

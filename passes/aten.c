@@ -532,7 +532,7 @@ int aten_lower(struct ir_model *m, uint32_t node, struct aten_mm out[ATEN_MM_MAX
 {
     struct lower l = {.m = m, .node = &m->nodes[node], .out = out};
     int rc = 0;
-    l.graph = &m->graphs[l.node->graph];
+    l.graph = &m->graphs[ir_node_graph(m, node)];
     switch (lowering_of(ir_node_op(m, l.node))) {
     case NOTHING:
     case HIDES:

@@ -288,7 +288,8 @@ int find_owners(struct decider *k)
     memset(k->owner, 0xff, (size_t)w->n_frames * sizeof *k->owner);
     for (uint32_t i = 0; w->n_frames > 1 && i < w->n_steps; i++) {
         struct step st = walk_step(w, i);
-        for (uint32_t b = w->m->nodes[st.node].body; b != IR_NONE; b = w->m->graphs[b].next_body) {
+        for (uint32_t b = ir_node_body(w->m, &w->m->nodes[st.node]); b != IR_NONE;
+             b = w->m->graphs[b].next_body) {
             uint32_t frame = walk_child(w, st.frame, st.node, b);
             if (frame != IR_NONE)
                 k->owner[frame] = i;

@@ -492,7 +492,7 @@ static void op_body(struct node_facts *k)
             continue;
         struct fact merged = {.done = true, .grad = k->out->grad, .fixed = false};
         bool first = true;
-        for (uint32_t b = node->body; b != IR_NONE; b = m->graphs[b].next_body) {
+        for (uint32_t b = ir_node_body(m, node); b != IR_NONE; b = m->graphs[b].next_body) {
             uint32_t frame = walk_child(w, k->s.frame, k->s.node, b), at = i + (loop ? 1 : 0);
             if (frame == IR_NONE || at >= m->graphs[b].n_outputs)
                 continue;

@@ -71,7 +71,7 @@ static int find_program(struct state *s)
     for (uint32_t g = 0; s->in_program && g < m->n_graphs; g++) {
         const struct ir_graph *x = &m->graphs[g];
         s->in_program[g] = x->kind == IR_GRAPH_FUNCTION || g == s->root ||
-                           (x->kind == IR_GRAPH_BODY && s->in_program[m->nodes[x->parent_node].graph]);
+                           (x->kind == IR_GRAPH_BODY && s->in_program[x->parent]);
     }
     return s->in_program ? 0 : IR_EMEM;
 }

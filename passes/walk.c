@@ -220,7 +220,7 @@ static int advance(struct walker *k)
     }
     if (!l->opened) {
         l->opened = true;
-        l->body = n->body;
+        l->body = ir_node_body(m, n);
     }
     if (l->body != IR_NONE) {
         uint32_t body = l->body;

@@ -78,7 +78,7 @@ static int retarget(struct cloner *k, const struct clone_call *calls, uint32_t n
 {
     for (uint32_t i = 0; i < n; i++) {
         const struct ir_node *node = &k->m->nodes[calls[i].node];
-        if (node->body != IR_NONE)
+        if (node->has_body)
             return diag_error(k->m->diag, IR_EINPUT,
                               "the call '%.*s' of a function holds a graph: it cannot be specialized",
                               STR_ARG(ir_node_name(k->m, node)));

@@ -46,6 +46,8 @@ int onnx_intern_op(struct onnx_reader *r, uint32_t *id, struct ir_op op)
         *recent = *id;
         return 0;
     }
+    if (m->n_ops == IR_OP_MAX)
+        return onnx_no_memory(r);
     if ((rc = onnx_room(r, &m->ops, &r->cap_ops, (size_t)m->n_ops + 1, sizeof *m->ops)) != 0)
         return rc;
     key.s = arena_strdup(&m->arena, key.s, key.n);
@@ -112,6 +114,7 @@ static int new_body(struct onnx_reader *r, uint32_t *id, struct str attr, uint32
     int rc = onnx_new_graph(r, id,
                             (struct ir_graph){.kind = IR_GRAPH_BODY,
                                               .parent_node = r->node,
+                                              .parent = r->graph,
                                               .attr = attr,
                                               .attr_index = attr_index,
                                               .next_body = IR_NONE,
@@ -119,10 +122,10 @@ static int new_body(struct onnx_reader *r, uint32_t *id, struct str attr, uint32
                                               .depth = depth});
     if (rc)
         return rc;
-    if (r->last_body == IR_NONE)
-        m->nodes[r->node].body = *id;
-    else
+    if (r->last_body != IR_NONE)
         m->graphs[r->last_body].next_body = *id;
+    else if (ir_node_set_body(m, &m->nodes[r->node], r->node, *id) != 0)
+        return onnx_no_memory(r);
     r->last_body = *id;
     return 0;
 }
@@ -296,7 +299,7 @@ static int new_node(struct onnx_reader *r, struct str body)
     if (rc)
         return rc;
     r->node = m->n_nodes++;
-    m->nodes[r->node] = (struct ir_node){.graph = r->graph, .operands = m->n_operands, .body = IR_NONE};
+    m->nodes[r->node] = (struct ir_node){.operands = m->n_operands};
     ir_node_place(&m->nodes[r->node], onnx_span(m, body));
     r->ins.n = r->outs.n = 0;
     r->last_body = r->node_seg = IR_NONE;
@@ -319,6 +322,15 @@ static int add_operands(struct onnx_reader *r)
     return rc;
 }
 
+static int set_op(struct onnx_reader *r, struct ir_op op)
+{
+    uint32_t id;
+    int rc = onnx_intern_op(r, &id, op);
+    if (rc == 0)
+        r->m->nodes[r->node].op = id & IR_OP_MAX;
+    return rc;
+}
+
 int onnx_read_node(struct onnx_reader *r, struct str body)
 {
     struct ir_op op = {0};
@@ -326,7 +338,7 @@ int onnx_read_node(struct onnx_reader *r, struct str body)
     if (rc == 0)
         rc = walk_node(r, &op, body);
     if (rc == 0)
-        rc = onnx_intern_op(r, &r->m->nodes[r->node].op, op);
+        rc = set_op(r, op);
     if (rc == 0)
         rc = add_operands(r);
     if (rc == 0)

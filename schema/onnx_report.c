@@ -24,7 +24,7 @@ static const char *place(struct onnx_reader *r)
         if (!tail)
             break;
         node = g->parent_node;
-        graph = m->nodes[node].graph;
+        graph = g->parent;
     }
     if (!tail)
         return NULL;

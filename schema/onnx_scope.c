@@ -92,7 +92,7 @@ static int resolve_tree(struct onnx_reader *r, uint32_t root)
         unbind_all(r, graph);
         if (graph == root)
             return 0;
-        graph = r->m->nodes[r->m->graphs[graph].parent_node].graph;
+        graph = r->m->graphs[graph].parent;
     }
     return rc;
 }

@@ -27,7 +27,7 @@ static uint32_t seg_of_node(const struct onnx_writer *w, uint32_t node)
     const struct ir_model *m = w->m;
     uint64_t off = m->nodes[node].off;
     uint32_t lo = 0, hi = m->n_segs;
-    if (m->nodes[node].body == IR_NONE)
+    if (!m->nodes[node].has_body)
         return IR_NONE;
     while (lo < hi) {
         uint32_t mid = lo + (hi - lo) / 2;

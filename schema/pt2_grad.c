@@ -50,7 +50,7 @@ static bool is_view(struct str name)
 static void node_grad(struct ir_model *m, const struct ir_node *n, bool no_grad)
 {
     struct str name = ir_without_overload(ir_node_op(m, n)->type);
-    uint32_t body = n->body;
+    uint32_t body = ir_node_body(m, n);
     bool grad = false;
     if (body != IR_NONE)
         no_grad = m->graphs[body].no_grad;

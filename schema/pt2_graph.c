@@ -55,6 +55,8 @@ static int op_of(uint32_t *out, struct pt2_reader *r, struct str target)
         return pt2_no_memory(r);
     if (*out < m->n_ops)
         return 0;
+    if (m->n_ops == IR_OP_MAX)
+        return pt2_no_memory(r);
     int rc = pt2_room(r, &m->ops, &r->cap_ops, (size_t)m->n_ops + 1, sizeof *m->ops);
     if (rc != 0)
         return rc;
@@ -254,6 +256,7 @@ static int nested_graph(struct pt2_reader *r, struct reading *n, uint32_t token)
     uint32_t name, graph, id;
     struct ir_graph g = {.kind = IR_GRAPH_BODY,
                          .parent_node = m->n_nodes,
+                         .parent = r->graph,
                          .next_body = IR_NONE,
                          .op = IR_NONE,
                          .depth = m->graphs[r->graph].depth + 1};
@@ -270,10 +273,10 @@ static int nested_graph(struct pt2_reader *r, struct reading *n, uint32_t token)
     if ((rc = new_graph(&id, r, g)) != 0 ||
         (rc = pt2_room(r, &r->bodies, &r->cap_bodies, (size_t)r->n_bodies + 1, sizeof *r->bodies)) != 0)
         return rc;
-    if (n->last_body == IR_NONE)
-        n->node.body = id;
-    else
+    if (n->last_body != IR_NONE)
         m->graphs[n->last_body].next_body = id;
+    else if (ir_node_set_body(m, &n->node, m->n_nodes, id) != 0)
+        return pt2_no_memory(r);
     n->last_body = id;
     r->bodies[r->n_bodies++] = (struct pt2_body){.token = graph, .graph = id};
     r->n_args = n->first_arg;
@@ -376,11 +379,11 @@ static int read_node(struct pt2_reader *r, uint32_t token)
     struct ir_model *m = r->m;
     if (m->n_nodes >= r->max_nodes || m->n_nodes >= IR_NONE - 1)
         return pt2_fail(r, token, "more than %llu nodes", (unsigned long long)r->max_nodes);
-    struct reading n = {.node = {.graph = r->graph, .operands = m->n_operands, .body = IR_NONE},
+    struct reading n = {.node = {.operands = m->n_operands},
                         .last_body = IR_NONE,
                         .first_body = r->n_bodies,
                         .first_arg = r->n_args};
-    uint32_t target;
+    uint32_t target, op;
     struct str type;
     struct ir_span span;
     int rc;
@@ -388,10 +391,11 @@ static int read_node(struct pt2_reader *r, uint32_t token)
     if ((rc = set_span(&span, r, token)) != 0 ||
         (rc = pt2_expect(r, token, JSON_KIND_OBJECT, "nodes")) != 0 ||
         (rc = pt2_need(&target, r, token, "target", JSON_KIND_STRING)) != 0 ||
-        (rc = pt2_string(&type, r, target, "target")) != 0 || (rc = op_of(&n.node.op, r, type)) != 0 ||
+        (rc = pt2_string(&type, r, target, "target")) != 0 || (rc = op_of(&op, r, type)) != 0 ||
         (rc = read_name(r, &n, token)) != 0)
         return rc;
-    n.ho = higher_order(m->ops[n.node.op].type);
+    n.node.op = op & IR_OP_MAX;
+    n.ho = higher_order(m->ops[op].type);
     if ((rc = read_operands(r, &n, token)) != 0 || (rc = check_metadata(r, token)) != 0 ||
         (rc = pt2_room(r, &m->nodes, &r->cap_nodes, (size_t)m->n_nodes + 2, sizeof *m->nodes)) != 0)
         return rc;

@@ -27,7 +27,7 @@ static void add_products(struct pb *out, struct ir_model *m, uint32_t graph)
             pb_raw(out, line, strlen(line));
             pb_raw(out, "\n", 1);
         }
-        for (uint32_t b = m->nodes[n].body; b != IR_NONE; b = m->graphs[b].next_body)
+        for (uint32_t b = ir_node_body(m, &m->nodes[n]); b != IR_NONE; b = m->graphs[b].next_body)
             add_products(out, m, b);
     }
 }

@@ -71,7 +71,7 @@ Test(onnx_read, a_whole_model)
     cr_assert_eq(r.m.n_values, 4);
     cr_assert(str_is(ir_node_op(&r.m, &r.m.nodes[0])->type, "MatMul"));
     cr_assert(str_is(ir_node_name(&r.m, &r.m.nodes[1]), "z"));
-    cr_assert_eq(r.m.nodes[0].body, IR_NONE);
+    cr_assert_eq(ir_node_body(&r.m, &r.m.nodes[0]), IR_NONE);
     cr_assert_eq(operand(&r, 0, 1), r.m.params[0].value);
     cr_assert_eq(operand(&r, 1, 0), ir_node_output(&r.m, &r.m.nodes[0], 0));
     cr_assert_eq(r.m.graphs[0].n_inputs, 1);
@@ -411,7 +411,7 @@ Test(onnx_read, occurrences_of_g_are_one_graph_each_of_graphs_is_one)
     pb_sub(&g, 1, n);
     read_graph(&r, g);
     cr_assert_eq(r.m.n_graphs, 4);
-    const struct ir_graph *merged = &r.m.graphs[r.m.nodes[0].body];
+    const struct ir_graph *merged = &r.m.graphs[ir_node_body(&r.m, &r.m.nodes[0])];
     cr_assert_eq(merged->n_nodes, 2);
     cr_assert(str_is(merged->attr, "bodies"));
     cr_assert_eq(operand(&r, merged->first_node + 1, 0),

@@ -226,7 +226,7 @@ Test(pt2_read, branches_see_the_operands_of_cond)
     cr_assert_eq(o.m.n_graphs, 3);
     uint32_t cond = o.m.graphs[1].parent_node;
     cr_expect(str_is(ir_node_op(&o.m, node(&o, cond))->type, "higher_order.cond"));
-    cr_expect(node(&o, cond)->body == 1 && o.m.graphs[1].next_body == 2 &&
+    cr_expect(ir_node_body(&o.m, node(&o, cond)) == 1 && o.m.graphs[1].next_body == 2 &&
               o.m.graphs[2].next_body == IR_NONE);
     cr_expect(str_is(o.m.graphs[1].attr, "true_graph_0") && o.m.graphs[1].depth == 1);
     cr_expect(o.m.graphs[1].n_inputs == 0 && o.m.graphs[1].n_nodes == 1);
