@@ -146,6 +146,20 @@ static bool all_plain(struct str in)
     return plain_word(word);
 }
 
+/* Takes what stands first in `in` and may be printed in one piece, or one byte that must be escaped, into
+ * `buf`. What to print for it. */
+static struct str next_piece(struct str *in, char buf[4])
+{
+    size_t taken = plain_len((const unsigned char *)in->s, in->n);
+    struct str piece = {in->s, taken};
+    if (!taken) {
+        taken = 1;
+        piece = (struct str){buf, escape_byte(buf, (unsigned char)in->s[0])};
+    }
+    *in = str_sub(*in, taken, in->n - taken);
+    return piece;
+}
+
 size_t str_escape(char *out, size_t cap, struct str in)
 {
     if (all_plain(in)) {
@@ -157,29 +171,33 @@ size_t str_escape(char *out, size_t cap, struct str in)
         return in.n;
     }
     size_t need = 0, end = 0; /* end: bytes written; whole sequences only */
-    for (size_t i = 0; i < in.n;) {
-        const unsigned char *s = (const unsigned char *)in.s + i;
+    while (in.n) {
         char buf[4];
-        const char *piece = in.s + i;
-        size_t taken = plain_len(s, in.n - i), len = taken;
-        if (!taken) {
-            taken = 1;
-            len = escape_byte(buf, *s);
-            piece = buf;
+        struct str piece = next_piece(&in, buf);
+        if (end == need && cap > piece.n && end < cap - piece.n) {
+            memcpy(out + end, piece.s, piece.n);
+            end += piece.n;
         }
-        if (end == need && cap > len && end < cap - len) {
-            memcpy(out + end, piece, len);
-            end += len;
-        }
-        need += len;
-        i += taken;
+        need += piece.n;
     }
     if (cap)
         out[end] = '\0';
     return need;
 }
 
-static int hex_digit(char c)
+bool str_eq_escaped(struct str escaped, struct str raw)
+{
+    while (raw.n) {
+        char buf[4];
+        struct str piece = next_piece(&raw, buf);
+        if (!str_starts(escaped, piece))
+            return false;
+        escaped = str_sub(escaped, piece.n, escaped.n - piece.n);
+    }
+    return escaped.n == 0;
+}
+
+int str_hex_digit(char c)
 {
     return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
@@ -191,9 +209,9 @@ static size_t unescape_byte(char *out, const char *s, size_t n)
         *out = s[1] == 't' ? '\t' : s[1] == 'n' ? '\n' : '\\';
         return 2;
     }
-    if (n < 4 || s[1] != 'x' || hex_digit(s[2]) < 0 || hex_digit(s[3]) < 0)
+    if (n < 4 || s[1] != 'x' || str_hex_digit(s[2]) < 0 || str_hex_digit(s[3]) < 0)
         return 0;
-    *out = (char)(hex_digit(s[2]) << 4 | hex_digit(s[3]));
+    *out = (char)(str_hex_digit(s[2]) << 4 | str_hex_digit(s[3]));
     return 4;
 }
 

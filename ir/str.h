@@ -87,4 +87,10 @@ size_t str_escape(char *out, size_t cap, struct str in);
  * the escapes; *n is then where it stands, else the length. */
 bool str_unescape(char *out, size_t *n, struct str in);
 
+/* Is `escaped` what str_escape() makes of `raw`? */
+bool str_eq_escaped(struct str escaped, struct str raw);
+
+/* 0 to 15; -1 when c is none of 0-9 and a-f. */
+int str_hex_digit(char c);
+
 #endif

@@ -23,11 +23,6 @@ static int nomem(struct diag *d)
     return IR_EMEM;
 }
 
-static struct str str_from(struct sactag_text t)
-{
-    return (struct str){t.s, t.n};
-}
-
 /* ---- the same graph: by position ---- */
 
 static uint64_t key_of(const struct sactag_row *r)

@@ -1,6 +1,7 @@
 #include "lib/cause.h"
 
 #include "ir/arena.h"
+#include "lib/text.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -20,11 +21,6 @@ void causes_free(struct causes *c)
     free(c->calls);
     table_free(&c->index);
     c->calls = NULL;
-}
-
-static struct str str_from(struct sactag_text t)
-{
-    return (struct str){t.s, t.n};
 }
 
 static struct reason reason_of(const struct sactag_row *r)

@@ -19,8 +19,8 @@ struct checker {
     struct ir_model *m;
     const struct tagged *t;
     struct diag *d;
-    uint8_t *is_mm; /* per node: SEEN when a row has it, or a neighbour of mms; TOLD when one of its runs had
-                       a problem */
+    uint8_t *seen; /* per node: SEEN when a row has it, or a neighbour of mms; TOLD when one of its runs had
+                    * a problem */
     bool titan;
 };
 
@@ -139,9 +139,9 @@ static int check_row(struct checker *c, const struct plan_row *r)
     size_t before = c->out->n;
     int e = 0;
 
-    if (c->is_mm[r->node] == TOLD)
+    if (c->seen[r->node] == TOLD)
         return 0;
-    c->is_mm[r->node] = SEEN;
+    c->seen[r->node] = SEEN;
     if (tag)
         e = check_tag(c, r, tag);
     else if (r->policy != POLICY_NONE)
@@ -149,7 +149,7 @@ static int check_row(struct checker *c, const struct plan_row *r)
                      arena_printf(&c->out->arena, "no tag; the policy says %s (%s)", word(r->policy),
                                   escape(c, r->reason)));
     if (c->out->n > before)
-        c->is_mm[r->node] = TOLD;
+        c->seen[r->node] = TOLD;
     return e;
 }
 
@@ -192,7 +192,7 @@ static int check_others(struct checker *c)
 
     for (uint32_t i = 0; !e && i < c->t->tags.n; i++) {
         const struct tag *tag = &c->t->tags.tags[i];
-        if (!c->is_mm[tag->node])
+        if (!c->seen[tag->node])
             e = add_node(
                 c, SACTAG_UNKNOWN, tag->node, (struct str){NULL, 0},
                 arena_printf(&c->out->arena, "the tag says %s, but %s", word(tag->policy),
@@ -229,15 +229,15 @@ static int check_all(struct checker *c)
     if (!c->t->tags.tagged && c->t->tags.n == 0)
         return add_model(c, SACTAG_NOT_TAGGED, "the model carries no tags");
     c->titan = p->options.titan;
-    c->is_mm = calloc((size_t)c->m->n_nodes + 1, 1);
-    if (!c->is_mm)
+    c->seen = calloc((size_t)c->m->n_nodes + 1, 1);
+    if (!c->seen)
         return nomem(c->d);
     e = check_model(c);
     for (uint32_t i = 0; !e && i < p->n_rows; i++)
         e = check_row(c, &p->rows[i]);
     if (!e)
         e = check_others(c);
-    free(c->is_mm);
+    free(c->seen);
     return e;
 }
 
@@ -265,7 +265,7 @@ int sactag_check(sactag_problems **out, sactag_model *m, const struct sactag_opt
 {
     int e = model_reported(m, check(out, m, o, model_reports_to(m, d)));
 
-    if (e && *out) {
+    if (e && *out) { /* the model's memory ran out while it was made */
         sactag_problems_free(*out);
         *out = NULL;
     }

@@ -44,11 +44,6 @@ static void match(struct pairer *x, uint32_t i, uint32_t j)
 
 /* ---- keys ---- */
 
-static struct str str_from(struct sactag_text t)
-{
-    return (struct str){t.s, t.n};
-}
-
 static uint64_t hash_rhs(const struct sactag_row *r, uint64_t h)
 {
     return hash_u64((uint64_t)r->rhs.n, hash_u64((uint64_t)r->rhs.k, h));

@@ -277,11 +277,6 @@ static int prepare_ops(sactag_plan *p, struct diag *d)
     return 0;
 }
 
-static struct sactag_text text_of(struct str s)
-{
-    return (struct sactag_text){s.n ? s.s : NULL, s.n};
-}
-
 static int prepare_forced(sactag_plan *p, struct diag *d)
 {
     p->forced = arena_alloc(&p->plan->arena, (size_t)p->plan->n_blocks + 1, sizeof *p->forced);

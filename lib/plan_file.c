@@ -109,16 +109,6 @@ static bool policy(enum sactag_policy *out, struct str s)
     return false;
 }
 
-static struct sactag_text text_of(struct str s)
-{
-    return (struct sactag_text){s.n ? s.s : NULL, s.n};
-}
-
-static struct str str_from(struct sactag_text t)
-{
-    return (struct str){t.s, t.n};
-}
-
 bool plan_file_cell(struct sactag_row *r, enum plan_column c, struct str s, const char **why)
 {
     *why = "a whole number from 0 to 4294967294";

@@ -7,8 +7,7 @@
 
 #include "ir/arena.h"
 #include "ir/diag.h"
-#include "ir/str.h"
-#include "sactag.h"
+#include "lib/text.h"
 #include "schema/digest.h"
 
 /* Where something stands in a file; both count from 1, columns in characters. */

@@ -107,7 +107,7 @@ static uint32_t member(const struct entry *e, const char *name)
 }
 
 /* The text of a string as it stands: what we write has no escapes where it matters. */
-static bool text_of(const struct entry *e, uint32_t t, struct str *out)
+static bool text_value(const struct entry *e, uint32_t t, struct str *out)
 {
     if (t == JSON_NONE || json_kind(&e->j, t) != JSON_KIND_STRING)
         return false;
@@ -123,15 +123,10 @@ static bool is_array(const struct entry *e, uint32_t t)
 static bool read_list(struct entry *e, uint32_t t, uint32_t limit, uint32_t **out, uint32_t *n)
 {
     struct str s;
-    if (!text_of(e, t, &s) || !walk_list(s.s, s.s + s.n, limit, NULL, n))
+    if (!text_value(e, t, &s) || !walk_list(s.s, s.s + s.n, limit, NULL, n))
         return bad(e, "a list of numbers is none");
     *out = room(e, *n, sizeof **out);
     return *out && walk_list(s.s, s.s + s.n, limit, *out, n);
-}
-
-static int hex_digit(char c)
-{
-    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
 static bool read_hex(struct entry *e, const char *s, const char *end, struct str *out)
@@ -143,7 +138,7 @@ static bool read_hex(struct entry *e, const char *s, const char *end, struct str
     if ((end - s) % 2)
         return bad(e, "bytes are not hexadecimal");
     for (size_t i = 0; i < n; i++) {
-        int hi = hex_digit(s[2 * i]), lo = hex_digit(s[2 * i + 1]);
+        int hi = str_hex_digit(s[2 * i]), lo = str_hex_digit(s[2 * i + 1]);
         if (hi < 0 || lo < 0)
             return bad(e, "bytes are not hexadecimal");
         p[i] = (char)(hi << 4 | lo);
@@ -157,7 +152,7 @@ static bool read_hex(struct entry *e, const char *s, const char *end, struct str
 static bool read_carrier(struct entry *e)
 {
     struct str s;
-    if (!text_of(e, member(e, "carrier"), &s))
+    if (!text_value(e, member(e, "carrier"), &s))
         return false;
     for (enum carrier c = CARRIER_METADATA; c <= CARRIER_POPART; c++) {
         if (str_is(s, carrier_name(c))) {
@@ -207,10 +202,10 @@ static bool read_head(struct entry *e)
     struct str tag, digest;
     if (!read_carrier(e))
         return bad(e, "the carrier is none");
-    if (!text_of(e, member(e, "tag"), &tag) || !(str_is(tag, "mm") || str_is(tag, "all")))
+    if (!text_value(e, member(e, "tag"), &tag) || !(str_is(tag, "mm") || str_is(tag, "all")))
         return bad(e, "\"tag\" is neither mm nor all");
     e->pm->all = str_is(tag, "all");
-    if (!text_of(e, member(e, "digest"), &digest) || digest.n != DIGEST_TEXT - 1)
+    if (!text_value(e, member(e, "digest"), &digest) || digest.n != DIGEST_TEXT - 1)
         return bad(e, "the digest is none");
     memcpy(e->pm->digest, digest.s, digest.n);
     e->pm->regions = are_regions(e, member(e, "regions"));
@@ -238,7 +233,7 @@ static bool read_keys(struct entry *e, struct onnx_undo *u)
     if (!u->keys)
         return false;
     for (uint32_t t = json_first(&e->j, list); t != JSON_NONE; t = json_next(&e->j, list, t)) {
-        if (!text_of(e, t, &u->keys[u->n_keys]) || !key_ok(e->pm->carrier, u->keys[u->n_keys]))
+        if (!text_value(e, t, &u->keys[u->n_keys]) || !key_ok(e->pm->carrier, u->keys[u->n_keys]))
             return bad(e, "a key is not one of sactag's");
         u->n_keys++;
     }
@@ -264,7 +259,7 @@ static bool read_nodes(struct entry *e, struct onnx_undo *u)
 static bool read_field(struct entry *e, uint32_t t, struct onnx_field *f)
 {
     struct str s;
-    if (!text_of(e, t, &s))
+    if (!text_value(e, t, &s))
         return bad(e, "a field is no text");
     const char *at = s.s, *end = s.s + s.n;
     if (str_starts(s, STR_LIT("model/"))) {
@@ -350,7 +345,7 @@ static bool read_ir_version(struct entry *e, struct onnx_undo *u)
     struct str s;
     if (t == JSON_NONE)
         return true;
-    if (!text_of(e, t, &s))
+    if (!text_value(e, t, &s))
         return bad(e, "the ir_version is no text");
     u->ir_version = true;
     return read_hex(e, s.s, s.s + s.n, &u->ir_version_was);

@@ -53,6 +53,19 @@ static void escapes_to(struct str in, const char *want)
     cr_assert_str_eq(buf, want);
     cr_assert_eq(n, strlen(want));
     cr_assert_eq(str_escape(NULL, 0, in), strlen(want));
+    cr_assert(str_eq_escaped(str_of(want), in));
+}
+
+Test(str, equal_when_escaped)
+{
+    struct str raw = STR_LIT("a\tb\x01");
+    cr_assert(str_eq_escaped(STR_LIT("a\\tb\\x01"), raw));
+    cr_assert_not(str_eq_escaped(STR_LIT("a\\tb\\x0"), raw), "cut");
+    cr_assert_not(str_eq_escaped(STR_LIT("a\\tb\\x01c"), raw), "longer");
+    cr_assert_not(str_eq_escaped(raw, raw), "not escaped");
+    cr_assert_not(str_eq_escaped(STR_LIT("a\\x09b\\x01"), raw), "escaped in another way");
+    cr_assert_not(str_eq_escaped((struct str){NULL, 0}, raw));
+    cr_assert(str_eq_escaped((struct str){NULL, 0}, (struct str){NULL, 0}));
 }
 
 Test(str, escape_control_bytes)
