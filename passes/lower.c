@@ -5,11 +5,58 @@
 #include "passes/linear.h"
 #include "passes/mm.h"
 
-/* Is it a parameter of rank 1, perhaps cast? */
-static bool rank1_param(struct state *s, struct use u)
+#define VIEWS_MAX 64 /* nodes between a bias and the parameter that it is part of */
+
+static bool is_vector(struct state *s, struct use u)
 {
     struct fact f = facts_get(&s->facts, u);
-    return f.shape != IR_SHAPE_UNKNOWN && fact_shape(&s->facts, f)->rank == 1 && f.fixed;
+    return f.shape != IR_SHAPE_UNKNOWN && fact_shape(&s->facts, f)->rank == 1;
+}
+
+/* A matrix of one row, which F.linear takes for a bias, too. */
+static bool is_row(struct state *s, struct use u)
+{
+    struct fact f = facts_get(&s->facts, u);
+    const struct ir_shape *x = fact_shape(&s->facts, f);
+    return f.shape != IR_SHAPE_UNKNOWN && x->rank == 2 && x->dims[0] == 1;
+}
+
+static bool is_view(struct str op)
+{
+    static const char *const ops[] = {"Slice",    "Split",     "Gather", "Reshape", "Squeeze",
+                                      "Identity", "Unsqueeze", "Cast",   "Flatten", "Transpose",
+                                      "Expand",   "CastLike",  "Dropout"};
+    for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
+        if (str_is(op, ops[i]))
+            return true;
+    return false;
+}
+
+/* What the elements are taken from, before slices, splits and the like: which of them may be computed, from
+ * the shape of an activation, say. */
+static struct use elements_of(struct state *s, struct use u)
+{
+    u = walk_resolve(&s->walk, u);
+    for (int hops = 0; hops < VIEWS_MAX && u.value != IR_NONE; hops++) {
+        struct step def = walk_def(&s->walk, u);
+        if (def.node == IR_NONE || !is_view(ir_node_op(s->m, &s->m->nodes[def.node])->type))
+            return u;
+        u = walk_resolve(&s->walk, walk_input(&s->walk, def, 0));
+    }
+    return u;
+}
+
+/* Is it a vector of parameters: one, part of one, or computed from them alone? */
+static bool param_vector(struct state *s, struct use u)
+{
+    return is_vector(s, u) && facts_get(&s->facts, elements_of(s, u)).fixed;
+}
+
+/* Is it (part of) a parameter called a bias: "wq.bias", "attn.in_proj_bias"? */
+static bool named_bias(struct state *s, struct use u)
+{
+    struct use from = elements_of(s, u);
+    return from.value != IR_NONE && str_ends(ir_value_name(s->m, from.value), STR_LIT("bias"));
 }
 
 static bool same_scope(struct state *s, uint32_t a, uint32_t b)
@@ -52,7 +99,7 @@ static void find_fused_bias(struct state *s, struct mm *mm, struct use product)
         struct use u = walk_resolve(&s->walk, bias);
         enum param_kind kind;
         struct str fqn;
-        if (u.value == IR_NONE || !rank1_param(s, bias) ||
+        if (u.value == IR_NONE || !param_vector(s, bias) ||
             fqn_of_param(&kind, &fqn, ir_value_name(s->m, u.value), &s->arena) != 0 || kind != PARAM_BIAS)
             return;
         for (uint32_t j = 0; j < bias_ops[i].products; j++) {
@@ -113,7 +160,7 @@ static int find_gemm_bias(struct state *s, struct mm *mm, struct use c)
 {
     bool own = false, outside = false;
     if (fused_add(s, mm->step)) {
-        if (!rank1_param(s, c))
+        if (!param_vector(s, c))
             return 0;
         int rc = own_product(s, mm, &own);
         if (!rc)
@@ -126,10 +173,81 @@ static int find_gemm_bias(struct state *s, struct mm *mm, struct use c)
     return 0;
 }
 
-/* A biased Linear's Add: the only reader of the product, in the Linear's own scope. torch's TorchScript
- * exporter writes Add(bias, product), the dynamo exporter Add(product, bias) with identical name_scopes; a
- * bias that the model's own code adds is Add(product, p) in the parent's scope. Without any scope either way
- * counts. */
+/* FuseAddMM of the TorchScript exporter makes torch.mm() and the add after it one Gemm, and forgets the scope
+ * that every other node has. PyTorch runs both. */
+static bool merged_add(const struct state *s, const struct mm *mm)
+{
+    struct str name = node_name(s, mm->step);
+    return mm->kind == GEMM && str_starts(name, STR_LIT("Gemm_")) && str_is(atom_stem(name), "Gemm") &&
+           s->script_names;
+}
+
+static bool multiplies_matrix(struct state *s, const struct mm *mm)
+{
+    struct fact lhs = facts_get(&s->facts, walk_input(&s->walk, walk_step(&s->walk, mm->step), 0));
+    return lhs.shape != IR_SHAPE_UNKNOWN && fact_shape(&s->facts, lhs)->rank == 2;
+}
+
+/* Is `other`, which is added to the product (`last`: behind it), the bias of a Linear? torch's TorchScript
+ * exporter writes Add(bias, product), and so it writes "b + F.linear(x, w)"; the dynamo exporter writes
+ * Add(product, bias) with identical name_scopes; what the model's own code adds is Add(product, p), or in the
+ * parent's scope. Of a matrix TorchScript makes a Gemm where the Linear has a bias. Without any scope a
+ * vector of parameters counts on either side. */
+static bool is_bias(struct state *s, struct mm *mm, struct use other, bool last)
+{
+    const struct scope *sc = &s->scopes[s->scope_of[mm->step]];
+    bool script = torchscript_scope(sc);
+    if (!same_scope(s, mm->step, mm->user) || (last && script))
+        return false;
+    if (!is_vector(s, other)) {
+        if (script && is_row(s, other))
+            mm->aten_assumption = "assumed-no-bias";
+        return false;
+    }
+    if (sc->kind == SCOPE_META)
+        return true;
+    if (!script && !param_vector(s, other))
+        return false;
+    bool named = named_bias(s, other), gemm = script && multiplies_matrix(s, mm);
+    if (!named)
+        mm->aten_assumption = gemm ? "assumed-no-bias" : "assumed-bias";
+    return named || !gemm;
+}
+
+/* A biased Linear's Add: the only reader of the product, in the Linear's own scope. */
+static int find_added_bias(struct state *s, struct mm *mm, struct use product)
+{
+    struct step add = walk_step(&s->walk, mm->user);
+    struct use first = walk_resolve(&s->walk, walk_input(&s->walk, add, 0));
+    bool last = first.value == product.value && first.frame == product.frame, own;
+    struct use other = walk_input(&s->walk, add, last ? 1 : 0);
+    bool bias = is_bias(s, mm, other, last);
+    if (!bias && !mm->aten_assumption)
+        return 0;
+    int rc = own_product(s, mm, &own);
+    if (own)
+        mm->aten_assumption = NULL;
+    if (rc || own || !bias)
+        return rc;
+    mm->bias = other;
+    mm->bias_step = mm->user;
+    return 0;
+}
+
+/* A C that beta takes nothing of. TorchScript writes a real one for torch.addmm(), which runs as addmm
+ * whatever beta is, and, before opset 11, a 1 for torch.mm(), since there had to be one. */
+static bool is_dummy(struct state *s, uint32_t step, struct use c)
+{
+    struct ir_attr beta;
+    struct fact f = facts_get(&s->facts, c);
+    const struct ir_shape *x = fact_shape(&s->facts, f);
+    if (walk_attr(&s->walk, walk_step(&s->walk, step), "beta", &beta) != 1 || beta.kind != IR_ATTR_FLOAT ||
+        beta.f != 0.0)
+        return false;
+    return !torchscript_scope(&s->scopes[s->scope_of[step]]) || f.shape == IR_SHAPE_UNKNOWN || x->rank == 0 ||
+           (x->rank == 1 && x->dims[0] == 1);
+}
+
 int find_bias(struct state *s, struct mm *mm)
 {
     mm->bias_step = IR_NONE;
@@ -137,32 +255,20 @@ int find_bias(struct state *s, struct mm *mm)
     struct step st = walk_step(&s->walk, mm->step);
     if (mm->kind == GEMM || mm->kind == BIASED) {
         struct use c = walk_input(&s->walk, st, 2);
-        struct ir_attr beta;
-        bool zero =
-            walk_attr(&s->walk, st, "beta", &beta) == 1 && beta.kind == IR_ATTR_FLOAT && beta.f == 0.0;
-        return c.value != IR_NONE && !zero ? find_gemm_bias(s, mm, c) : 0;
+        if (c.value == IR_NONE || is_dummy(s, mm->step, c))
+            return 0;
+        if (!merged_add(s, mm))
+            return find_gemm_bias(s, mm, c);
+        mm->aten_assumption = "assumed-no-bias";
+        return 0;
     }
     if (mm->uses != 1)
         return 0;
-    struct step add = walk_step(&s->walk, mm->user);
     struct use product = walk_resolve(&s->walk, walk_output(&s->walk, st, 0));
-    if (str_is(step_op(s, mm->user)->domain, "com.microsoft"))
+    const struct ir_op *reader = step_op(s, mm->user);
+    if (str_is(reader->domain, "com.microsoft"))
         find_fused_bias(s, mm, product);
-    if (!str_is(step_op(s, mm->user)->type, "Add") || step_op(s, mm->user)->domain.n)
-        return 0;
-    struct use first = walk_resolve(&s->walk, walk_input(&s->walk, add, 0));
-    bool at0 = first.value == product.value && first.frame == product.frame;
-    struct use other = walk_input(&s->walk, add, at0 ? 1 : 0);
-    if (!rank1_param(s, other) || !same_scope(s, mm->step, mm->user) ||
-        (at0 && torchscript_scope(&s->scopes[s->scope_of[mm->step]])))
-        return 0;
-    bool own;
-    int rc = own_product(s, mm, &own);
-    if (rc || own)
-        return rc;
-    mm->bias = other;
-    mm->bias_step = mm->user;
-    return 0;
+    return str_is(reader->type, "Add") && !reader->domain.n ? find_added_bias(s, mm, product) : 0;
 }
 
 /* "ij,jk->ik": what torch.tensordot over one dimension is exported to. */

@@ -114,6 +114,7 @@ struct state {
     size_t cap_scopes;
     struct names scope_index;
     uint32_t *scope_of; /* per step */
+    bool script_names;  /* some are named as TorchScript's exporter does: "/layers.0/wq" */
 
     struct mm *mms; /* in walk order */
     uint32_t n_mms;

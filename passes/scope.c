@@ -17,6 +17,7 @@ static uint32_t add_scope(struct state *s, struct str raw, enum scope_kind kind)
     if (grow(&s->scopes, &s->cap_scopes, (size_t)s->n_scopes + 1, sizeof *s->scopes) != 0)
         return IR_NONE;
     s->scopes[s->n_scopes] = (struct scope){.raw = raw, .kind = kind, .module = IR_NONE, .block = IR_NONE};
+    s->script_names |= kind == SCOPE_NAME && str_starts(raw, STR_LIT("/"));
     return s->n_scopes++;
 }
 

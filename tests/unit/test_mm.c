@@ -291,19 +291,68 @@ Test(mm, bias_by_operand_order)
     bench_add(&b, "in x f32[2,5,8]\nparam w f32[8,8]\nparam p f32[8]\n/b/MatMul: a = MatMul(x,w)\n/b/Add: c "
                   "= Add(a,p)\n"
                   "/c/MatMul: d = MatMul(c,w)\n/c/Add: e = Add(p,d)\nout e");
-    assert_rows(MM_TORCH, "/b/MatMul 8x8 odd:1\n/c/MatMul 8x8 addmm\n");
+    assert_rows(MM_TORCH, "/b/MatMul 8x8 odd:1\n/c/MatMul 8x8 addmm;assumed-bias\n");
 }
 
-/* Read twice, the product is needed itself; a matrix or an activation is no bias. */
+/* Read twice, the product is needed itself; a matrix is no bias, nor is what comes behind. */
 Test(mm, what_is_no_bias)
 {
     bench_add(
         &b,
         "in x f32[2,5,8]\nin y f32[8]\nparam w f32[8,8]\nparam p f32[8]\nparam q f32[5,8]\n"
         "/a/MatMul: a = MatMul(x,w)\n/a/Add: c = Add(p,a)\nr = Relu(a)\n"
-        "/b/MatMul: d = MatMul(x,w)\n/b/Add: e = Add(q,d)\n/c/MatMul: f = MatMul(x,w)\n/c/Add: g = Add(y,f)\n"
+        "/b/MatMul: d = MatMul(x,w)\n/b/Add: e = Add(q,d)\n/c/MatMul: f = MatMul(x,w)\n/c/Add: g = Add(f,y)\n"
         "out c\nout r\nout e\nout g");
     assert_rows(MM_TORCH, "/a/MatMul 8x8 odd:1\n/b/MatMul 8x8 even:2\n/c/MatMul 8x8 odd:3\n");
+}
+
+/* F.linear(x, w, b) with a b that the model computes: addmm, as PyTorch ran it. "b + F.linear(x, w)" gives
+ * the same file, so the row says what is assumed. */
+Test(mm, bias_that_is_computed)
+{
+    bench_add(&b, "in x f32[2,5,8]\nin y f32[8]\nparam w f32[8,8]\nparam p f32[1,8]\n"
+                  "/a/MatMul: a = MatMul(x,w)\n/a/Add: c = Add(y,a)\n"
+                  "/b/MatMul: d = MatMul(c,w)\n/b/Add: e = Add(p,d)\nout e");
+    assert_rows(MM_TORCH, "/a/MatMul 8x8 addmm;assumed-bias\n/b/MatMul 8x8 odd:1;assumed-no-bias\n");
+}
+
+/* nn.MultiheadAttention with dynamic axes: a part of in_proj_bias, from bounds that are computed. A part of
+ * a parameter all the same, and named a bias. */
+Test(mm, bias_of_computed_bounds)
+{
+    bench_add(&b,
+              "in x f32[?,?,8]\nparam m.in_proj_weight f32[24,8]\nparam m.in_proj_bias f32[24]\n"
+              "param two i64[1]{2}\nparam zero i64[1]{0}\ns = Shape(x)\n/m/Gather: e = Gather(s,two)\n"
+              "/m/Slice: w = Slice(m.in_proj_weight,zero,e,zero)\n"
+              "/m/Slice_1: v = Slice(m.in_proj_bias,zero,e,zero)\n/m/Transpose: t = Transpose(w) perm=[1,0]\n"
+              "/m/MatMul: a = MatMul(x,t)\n/m/Add: c = Add(v,a)\nout c");
+    whole(MM_TORCH);
+    assert_text(bench_columns(&b, "nr"), "/m/MatMul addmm\n");
+}
+
+/* Of a matrix TorchScript makes a Gemm where there is a bias: here the model's own code adds. */
+Test(mm, matrix_and_vector)
+{
+    bench_add(&b, "in x f32[5,8]\nparam w f32[8,8]\nparam p f32[8]\n/a/MatMul: a = MatMul(x,w)\n"
+                  "/a/Add: c = Add(p,a)\nout c");
+    assert_rows(MM_TORCH, "/a/MatMul 8x8 odd:1;assumed-no-bias\n");
+}
+
+/* torch.mm() and the add after it, which TorchScript's exporter makes one Gemm without a scope; torch.addmm()
+ * has one. */
+Test(mm, merged_add)
+{
+    bench_add(&b, "in x f32[5,8]\nparam w f32[8,8]\nparam p f32[8]\n/Gemm: a = Gemm(x,w,p) beta=0.0\n"
+                  "Gemm_212: c = Gemm(a,w,x)\nGemm_213: d = Gemm(c,w,p)\nout d");
+    assert_rows(MM_TORCH, "/Gemm 8x8 addmm\nGemm_212 8x8 odd:1;assumed-no-bias\n"
+                          "Gemm_213 8x8 even:2;assumed-no-bias\n");
+}
+
+/* ... and where no node has a scope, a Gemm is what it says. */
+Test(mm, numbered_gemm)
+{
+    bench_add(&b, "in x f32[5,8]\nparam w f32[8,8]\nparam p f32[8]\nGemm_212: c = Gemm(x,w,p)\nout c");
+    assert_rows(MM_TORCH, "Gemm_212 8x8 addmm\n");
 }
 
 /* Dynamo: the product comes first; the metadata of both are the same. */
@@ -329,7 +378,7 @@ Test(mm, bias_without_scopes)
     bench_add(&b, "in x f32[2,5,8]\nparam w f32[8,8]\nparam p f32[8]\nA: a = MatMul(x,w)\nc = Add(a,p)\nB: d "
                   "= MatMul(c,w)\n"
                   "e = Add(p,d)\nout e");
-    assert_rows(MM_TORCH, "A 8x8 addmm\nB 8x8 addmm\n");
+    assert_rows(MM_TORCH, "A 8x8 addmm;assumed-bias\nB 8x8 addmm;assumed-bias\n");
 }
 
 /* ONNX Runtime fuses biases into what reads the product: the Linear is a biased one still. */
