@@ -43,7 +43,8 @@ static void mark_leaves(struct state *s, struct use u)
 }
 
 /* One operand of a step: does it cross into the step's region, or out of its maker's? */
-static int collect_use(struct state *s, const uint32_t *maker, uint32_t step, struct use u, struct crossings *c)
+static int collect_use(struct state *s, const uint32_t *maker, uint32_t step, struct use u,
+                       struct crossings *c)
 {
     uint32_t from = region_of_maker(s, maker, u), to = s->region_of[step];
     if (from == to || s->is_param[u.value] || facts_fixed(&s->facts, u))

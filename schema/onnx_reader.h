@@ -8,12 +8,14 @@
  *     onnx_tensor.c  tensors: header, where the data lie, small integer contents
  *     onnx_type.c    types of graph inputs, outputs and value_info
  *     onnx_source.c  attributes, metadata and constants on demand
+ *     onnx_memo.c    what attributes were found to be
  *     onnx_report.c  memory and messages
  *     onnx_guess.c   what a file that is no model may be */
 #ifndef SACTAG_SCHEMA_ONNX_READER_H
 #define SACTAG_SCHEMA_ONNX_READER_H
 
 #include "schema/onnx_fields.h"
+#include "schema/onnx_memo.h"
 #include "schema/onnx_read.h"
 #include "schema/wire.h"
 
@@ -33,9 +35,10 @@ struct onnx_graph {
 #define RECENT_OPS        64
 #define ONNX_RECENT_TYPES 64
 
-/* m->reader: what decoding on demand has cost so far. */
+/* m->reader: what decoding on demand has cost so far, and found. */
 struct onnx_work {
     uint64_t spent, max;
+    struct onnx_memo memo;
 };
 
 /* A name that a node refers to, hashed when it was met. */

@@ -211,9 +211,10 @@ static struct str attrs_of(const struct ir_model *m, const struct ir_node *n)
     return str_sub(record, n->attrs_at, record.n - n->attrs_at);
 }
 
-static int source_attr(struct ir_model *m, uint32_t node, const char *name, struct ir_attr *out)
+static int find_attr(struct ir_model *m, uint32_t node, struct str attrs, const char *name,
+                     struct ir_attr *out)
 {
-    struct wire w = onnx_wire(attrs_of(m, &m->nodes[node]));
+    struct wire w = onnx_wire(attrs);
     struct wire_field f;
     struct attr_fields found = {0}; /* of the last one of that name, which wins */
     struct str last = {0};
@@ -238,6 +239,19 @@ static int source_attr(struct ir_model *m, uint32_t node, const char *name, stru
     if (rc)
         return bad_node(m, node, NULL, rc, w.at);
     return last.s ? attr_decode(m, node, out, &found, last, fields) : spend(m, fields);
+}
+
+static int source_attr(struct ir_model *m, uint32_t node, const char *name, struct ir_attr *out)
+{
+    struct onnx_work *work = m->reader;
+    struct str attrs = attrs_of(m, &m->nodes[node]);
+    bool found;
+    if (onnx_memo_get(&work->memo, attrs, name, &found, out))
+        return found;
+    int rc = find_attr(m, node, attrs, name, out);
+    if (rc >= 0)
+        onnx_memo_put(&work->memo, attrs, name, rc ? out : NULL);
+    return rc;
 }
 
 /* ---- metadata */

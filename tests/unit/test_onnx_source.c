@@ -171,6 +171,41 @@ static struct pb tensor_attr(struct pb tensor)
     return p;
 }
 
+/* What was read of one node is not read again of another with the same bytes: that must not mix up values,
+ * names, or kinds. Twice over, so that each is met when it is known. */
+Test(onnx_source, attributes_that_repeat)
+{
+    struct pb g = {0};
+    for (uint64_t i = 0; i < 40; i++) { /* two neighbours differ in nothing but the integers of "a" */
+        struct pb n = make_node("Op", "", ""), a = {0}, b = {0};
+        pb_text(&a, 1, "a");
+        for (uint64_t j = 0; j < i / 2 % 12; j++)
+            pb_int(&a, 8, i + j);
+        pb_int(&a, 20, 7);
+        pb_text(&b, 1, i / 2 % 5 ? "b" : "c");
+        pb_int(&b, 3, i / 2);
+        pb_int(&b, 20, 2);
+        pb_sub(&n, 5, a);
+        pb_sub(&n, 5, b);
+        pb_sub(&g, 1, n);
+    }
+    struct reading r;
+    read_graph(&r, g);
+    for (uint32_t node = 0; node < 80; node++) {
+        uint32_t i = node % 40;
+        struct ir_attr a = {.n_ints = 99};
+        cr_assert_eq(r.m.source->attr(&r.m, i, "a", &a), 1);
+        cr_assert(a.kind == IR_ATTR_INTS && a.ints_known && a.n_ints == i / 2 % 12);
+        for (uint32_t j = 0; j < a.n_ints; j++)
+            cr_assert_eq(a.ints[j], i + j);
+        cr_assert_eq(r.m.source->attr(&r.m, i, "b", &a), i / 2 % 5 ? 1 : 0);
+        cr_assert(i / 2 % 5 == 0 || (a.kind == IR_ATTR_INT && a.i == i / 2 && a.n_ints == 0));
+        cr_assert_eq(r.m.source->attr(&r.m, i, "c", &a), i / 2 % 5 ? 0 : 1);
+        cr_assert_eq(r.m.source->attr(&r.m, i, "a name of more than 16 bytes", &a), 0);
+    }
+    reading_free(&r);
+}
+
 Test(onnx_source, tensor_headers)
 {
     struct reading r;
