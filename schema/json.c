@@ -279,6 +279,8 @@ int json_parse(struct json *out, struct str text, uint32_t max_depth, size_t max
 {
     *out = (struct json){.text = text};
     *e = (struct json_error){0};
+    if (text.n == 0) /* which may be NULL, to which nothing may be added */
+        text = STR_LIT("");
     if (text.n > JSON_TEXT_MAX) {
         e->message = "over 2 GiB of JSON";
         return IR_EINPUT;

@@ -80,6 +80,14 @@ Test(json, refuses_what_is_not_json)
     refuse("\xef\xbb\xbf{}", "expected a value", 0);
 }
 
+Test(json, no_text_is_not_json)
+{
+    struct json j;
+    struct json_error e;
+    cr_assert_eq(json_parse(&j, (struct str){NULL, 0}, 64, 0, &e), IR_EINPUT);
+    cr_assert_eq(e.offset, 0);
+}
+
 Test(json, a_nul_byte_ends_nothing)
 {
     struct json j;
