@@ -256,7 +256,7 @@ int onnx_read(struct ir_model *m, const uint8_t *bytes, uint64_t size, const str
     m->free_reader = free_arrays;
     struct onnx_work *work = m->shapes ? arena_alloc(&m->arena, 1, sizeof *work) : NULL;
     if (!work)
-        return diag_error(d, IR_EMEM, "out of memory");
+        return onnx_no_memory(&r);
     work->max = limits && limits->max_work ? limits->max_work : ONNX_MAX_WORK;
     m->reader = work;
     names_init(&r.op_index);
