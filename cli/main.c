@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -143,8 +144,13 @@ static int close_stdout(int code)
     return message_error(5, &voice, "standard output", "cannot write: %s", errno ? strerror(errno) : "error");
 }
 
+/* Arrays from this size on are mapped: they grow without being copied, and what is freed goes back to the
+ * system at once. The C library would raise the bound with the first large array that is freed. */
+#define MAPPED_FROM (128 << 10)
+
 int main(int argc, char **argv)
 {
+    mallopt(M_MMAP_THRESHOLD, MAPPED_FROM);
     keep_standard_descriptors();
     signals_install();
     return close_stdout(dispatch(argc, argv));

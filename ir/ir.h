@@ -78,14 +78,14 @@ struct ir_value {
 /* A parameter's header. */
 struct ir_param {
     uint32_t value;
-    bool graph_input;    /* also listed as a graph input (IR version 3 style, or overridable) */
-    bool external;       /* its data lie in another file */
-    bool sparse;         /* sparse_initializer: dims are those of the dense tensor */
-    bool buffer;         /* .pt2: a buffer or constant, not a parameter */
-    bool no_grad;        /* .pt2: requires_grad is false */
-    struct ir_span data; /* inline data in the source, len 0 if none (external, or header only) */
-    struct ir_span span; /* the whole TensorProto */
-    uint64_t bytes;      /* size of the data as stored (inline or external length), 0 unknown */
+    bool graph_input : 1; /* also listed as a graph input (IR version 3 style, or overridable) */
+    bool external : 1;    /* its data lie in another file */
+    bool sparse : 1;      /* sparse_initializer: dims are those of the dense tensor */
+    bool buffer : 1;      /* .pt2: a buffer or constant, not a parameter */
+    bool no_grad : 1;     /* .pt2: requires_grad is false */
+    struct ir_span data;  /* inline data in the source, len 0 if none (external, or header only) */
+    struct ir_span span;  /* the whole TensorProto */
+    uint64_t bytes;       /* size of the data as stored (inline or external length), 0 unknown */
 };
 
 enum ir_graph_kind { IR_GRAPH_MAIN, IR_GRAPH_BODY, IR_GRAPH_FUNCTION };
@@ -193,9 +193,9 @@ struct ir_entry {
 
 /* What exporter metadata say of the first node in the file with a list of scopes. */
 struct ir_scope_list {
-    struct str module; /* the last element but one; NULL text: the list has none */
-    struct str cls;    /* of its list of classes; empty: it has none */
-    uint32_t node;     /* IR_NONE: nothing is known of the list */
+    uint64_t module; /* the last element but one, a str_ref(); NULL text: the list has none */
+    uint32_t cls;    /* of its list of classes: index into model.classes; IR_NONE: it has none */
+    uint32_t node;   /* IR_NONE: nothing is known of the list */
 };
 
 struct ir_opset {
@@ -263,6 +263,8 @@ struct ir_model {
     uint32_t n_scope_lists; /* numbers are below */
     struct ir_scope_list *lists; /* by number, as far as n_lists */
     uint32_t n_lists;
+    struct str *classes; /* of modules, as far as lists tell */
+    uint32_t n_classes;
 
     const struct ir_source *source;
     void *reader; /* the reader's own, in the arena or freed by free_reader */

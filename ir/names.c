@@ -69,14 +69,11 @@ static int rehash(struct names *t)
 /* The reference to a text. */
 static inline int refer(struct names *t, uint64_t *ref, struct str s)
 {
-    uint64_t at = (uintptr_t)s.s;
-    if (s.n < NAMES_FAR && at <= NAMES_ADDRESS) {
-        *ref = (uint64_t)s.n << NAMES_LEN_AT | at;
+    if (str_ref(ref, s))
         return 0;
-    }
     if (grow(&t->far, &t->cap_far, t->n_far + 1, sizeof *t->far) != 0)
         return -1;
-    *ref = (uint64_t)NAMES_FAR << NAMES_LEN_AT | t->n_far;
+    *ref = (uint64_t)STR_REF_FAR << STR_REF_LEN_AT | t->n_far;
     t->far[t->n_far++] = s;
     return 0;
 }

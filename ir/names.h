@@ -9,10 +9,10 @@
 #define NAME_NONE UINT32_MAX
 
 struct names {
-    uint64_t *refs; /* id → text, borrowed from whoever interned it: names_text() */
+    uint64_t *refs; /* id → text, borrowed from whoever interned it: a str_ref(), or an index into far */
     uint32_t n;
     size_t cap;
-    struct str *far; /* texts that 8 bytes cannot refer to */
+    struct str *far;
     size_t n_far, cap_far;
     struct name_slot {
         uint32_t tag; /* hash bits, never 0 in use: a miss costs no comparison, growing costs no hash */
@@ -23,17 +23,10 @@ struct names {
     uint64_t seed; /* of the hash; ids do not depend on it */
 };
 
-/* A reference to a text is its address, which has 48 bits wherever a program is not given more on request,
- * and above it its length. NAMES_FAR as length: the lower bits are an index into `far`, as the text is as
- * long, or its address longer. */
-#define NAMES_FAR     UINT16_MAX
-#define NAMES_LEN_AT  48
-#define NAMES_ADDRESS ((UINT64_C(1) << NAMES_LEN_AT) - 1)
-
 static inline struct str names_text(const struct names *t, uint32_t id)
 {
-    uint64_t n = t->refs[id] >> NAMES_LEN_AT, at = t->refs[id] & NAMES_ADDRESS;
-    return n == NAMES_FAR ? t->far[at] : (struct str){(const char *)(uintptr_t)at, (size_t)n};
+    uint64_t ref = t->refs[id];
+    return ref >> STR_REF_LEN_AT == STR_REF_FAR ? t->far[ref & STR_REF_ADDRESS] : str_of_ref(ref);
 }
 
 void names_init(struct names *t);

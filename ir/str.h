@@ -26,6 +26,26 @@ static inline struct str str_of(const char *z)
     return (struct str){z, z ? strlen(z) : 0};
 }
 
+/* A reference to a text in 8 bytes: its address, which has 48 bits wherever a program is not given more on
+ * request, and above it its length. No text has the length STR_REF_FAR: so are those marked that are longer,
+ * or whose address is. */
+#define STR_REF_LEN_AT  48
+#define STR_REF_ADDRESS ((UINT64_C(1) << STR_REF_LEN_AT) - 1)
+#define STR_REF_FAR     UINT16_MAX
+
+/* False: it cannot be referred to so. */
+static inline bool str_ref(uint64_t *ref, struct str a)
+{
+    uint64_t at = (uintptr_t)a.s;
+    *ref = (uint64_t)a.n << STR_REF_LEN_AT | at;
+    return a.n < STR_REF_FAR && at <= STR_REF_ADDRESS;
+}
+
+static inline struct str str_of_ref(uint64_t ref)
+{
+    return (struct str){(const char *)(uintptr_t)(ref & STR_REF_ADDRESS), (size_t)(ref >> STR_REF_LEN_AT)};
+}
+
 /* Fetches text into the cache: both ends, as most of it lies on two lines. */
 static inline void str_prefetch(struct str a)
 {

@@ -141,19 +141,20 @@ static int scope_from_output(struct state *s, uint32_t node, uint32_t *out)
 static int read_class(struct state *s, uint32_t node, const struct ir_scope_list *list, struct str *cls)
 {
     struct str classes;
-    *cls = list->cls;
-    if (list->node == node)
+    if (list && list->node == node) {
+        *cls = list->cls == IR_NONE ? (struct str){0} : s->m->classes[list->cls];
         return 0;
+    }
     int rc = s->m->source->meta(s->m, node, "pkg.torch.onnx.class_hierarchy", &classes);
     if (rc <= 0 || !pylist_before_last(classes, cls))
         *cls = (struct str){0};
     return rc < 0 ? rc : 0;
 }
 
-/* The scope that a node's name_scopes metadata give, as the list of that number has them. */
-static int scope_of_list(struct state *s, uint32_t node, const struct ir_scope_list *list, uint32_t *out)
+/* The scope that a node's name_scopes metadata give, of module `fqn`; `list` is what the reader has kept. */
+static int scope_of_list(struct state *s, uint32_t node, struct str fqn, const struct ir_scope_list *list,
+                         uint32_t *out)
 {
-    struct str fqn = list->module;
     if (!fqn.s || fqn_too_deep(fqn)) {
         diag_debug(s->d, "pkg.torch.onnx.name_scopes of node %u is no list of names: not used", node);
         return 0;
@@ -175,14 +176,13 @@ static int scope_of_list(struct state *s, uint32_t node, const struct ir_scope_l
 
 static int read_list(struct state *s, uint32_t node, uint32_t *out)
 {
-    struct ir_scope_list list = {.node = IR_NONE};
-    struct str scopes;
+    struct str scopes, module;
     int rc = s->m->source->meta(s->m, node, "pkg.torch.onnx.name_scopes", &scopes);
     if (rc <= 0)
         return rc;
-    if (!pylist_before_last(scopes, &list.module))
-        list.module = (struct str){0};
-    return scope_of_list(s, node, &list, out);
+    if (!pylist_before_last(scopes, &module))
+        module = (struct str){0};
+    return scope_of_list(s, node, module, NULL, out);
 }
 
 /* Scopes of the lists that the reader has numbered; UNREAD. */
@@ -198,7 +198,8 @@ static int scope_from_metadata(struct state *s, uint32_t node, uint32_t *of_list
         return read_list(s, node, out);
     if (of_list[list] == UNREAD) {
         bool kept = list < m->n_lists && m->lists[list].node != IR_NONE;
-        int rc = kept ? scope_of_list(s, node, &m->lists[list], out) : read_list(s, node, out);
+        int rc = kept ? scope_of_list(s, node, str_of_ref(m->lists[list].module), &m->lists[list], out)
+                      : read_list(s, node, out);
         if (rc)
             return rc;
         of_list[list] = *out;

@@ -340,8 +340,10 @@ static int read_initializer(struct onnx_reader *r, struct str body, bool sparse)
                          STR_ARG(t.name));
     if ((rc = onnx_room(r, &m->params, &r->cap_params, (size_t)m->n_params + 1, sizeof *m->params)) != 0)
         return rc;
-    if ((rc = define_param(r, &p.value, &p.graph_input, t.name)) != 0)
+    bool graph_input;
+    if ((rc = define_param(r, &p.value, &graph_input, t.name)) != 0)
         return rc;
+    p.graph_input = graph_input;
     uint32_t shape = onnx_tensor_shape(&t, m);
     if (shape == IR_NONE)
         return onnx_no_memory(r);

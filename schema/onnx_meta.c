@@ -74,29 +74,29 @@ int onnx_note_metadata(struct onnx_reader *r, struct str entry)
     return onnx_plain_pair(&key, &value, entry) ? note_entry(r, key, value) : note_other(r, entry);
 }
 
-/* The class of a node's module: of lists that begin alike, the text of the first. */
-static int known_class(struct onnx_reader *r, struct str list, struct str *cls)
+/* The class of a node's module: of lists that begin alike, the text of the first. Where the list has
+ * another form, *kept is false: who asks for it reads it. */
+static int known_class(struct onnx_reader *r, struct str list, uint32_t *cls, bool *kept)
 {
-    if (pylist_has_head(list, r->last_classes)) {
-        *cls = r->last_class;
+    struct ir_model *m = r->m;
+    *cls = r->last_class;
+    if (pylist_has_head(list, r->last_classes))
         return 0;
-    }
-    struct str head = pylist_head(list);
-    if (head.n == 0) {
-        if (!pylist_before_last(list, cls))
-            *cls = (struct str){0};
+    struct str head = pylist_head(list), text;
+    *cls = IR_NONE;
+    *kept = head.n || !pylist_before_last(list, &text);
+    if (head.n == 0)
         return 0;
-    }
-    uint32_t before = r->class_index.n, id = names_intern(&r->class_index, head);
-    if (id == NAME_NONE)
+    *cls = names_intern(&r->class_index, head);
+    if (*cls == NAME_NONE)
         return onnx_no_memory(r);
-    int rc = onnx_room(r, &r->classes, &r->cap_classes, (size_t)id + 1, sizeof *r->classes);
+    int rc = onnx_room(r, &m->classes, &r->cap_classes, (size_t)*cls + 1, sizeof *m->classes);
     if (rc)
         return rc;
-    if (id == before && !pylist_before_last(list, &r->classes[id]))
-        r->classes[id] = (struct str){0};
-    *cls = r->last_class = r->classes[id];
+    if (*cls == m->n_classes)
+        m->classes[m->n_classes++] = pylist_before_last(list, &text) ? text : (struct str){0};
     r->last_classes = head;
+    r->last_class = *cls;
     return 0;
 }
 
@@ -107,15 +107,19 @@ int onnx_note_list(struct onnx_reader *r)
     if (number == 0 || number == IR_NONE || (number < r->n_kept && m->lists[number].node != IR_NONE))
         return 0;
     struct ir_scope_list list = {.node = r->node};
+    struct str module = {0};
+    bool kept = true;
     int rc = onnx_room(r, &m->lists, &r->cap_kept, (size_t)number + 1, sizeof *m->lists);
     if (rc == 0)
-        rc = known_class(r, r->node_classes, &list.cls);
-    if (!pylist_before_last(r->node_scopes, &list.module))
-        list.module = (struct str){0};
+        rc = known_class(r, r->node_classes, &list.cls, &kept);
+    if (!pylist_before_last(r->node_scopes, &module))
+        module = (struct str){0};
     else if (rc == 0)
-        rc = onnx_keep_text(r, &list.module);
+        rc = onnx_keep_text(r, &module);
     if (rc)
         return rc;
+    if (!str_ref(&list.module, module) || !kept)
+        list.node = IR_NONE;
     while (r->n_kept <= number)
         m->lists[r->n_kept++] = (struct ir_scope_list){.node = IR_NONE};
     m->lists[number] = list;

@@ -208,6 +208,7 @@ static void free_arrays(struct ir_model *m)
     free(m->external);
     free(m->scope_lists);
     free(m->lists);
+    free(m->classes);
 }
 
 static void drop(struct onnx_reader *r, void *list, size_t cap, size_t size)
@@ -222,7 +223,6 @@ static void free_scratch(struct onnx_reader *r)
     names_free(&r->type_index);
     names_free(&r->list_index);
     names_free(&r->class_index);
-    drop(r, r->classes, r->cap_classes, sizeof *r->classes);
     drop(r, r->types, r->cap_types, sizeof *r->types);
     onnx_uncharge(r, names_seal(&r->m->names));
     drop(r, r->graphs, r->cap_tmp_graphs, sizeof *r->graphs);

@@ -98,11 +98,10 @@ struct onnx_reader {
     size_t cap_lists;
     uint32_t n_kept; /* of m->lists */
     size_t cap_kept;
-    struct names class_index; /* class_hierarchy up to the last element → index into classes */
-    struct str *classes;      /* the module's */
-    struct str last_classes;  /* head of the list looked at last, and what it says */
-    struct str last_class;
+    struct names class_index; /* class_hierarchy up to the last element → index into m->classes */
     size_t cap_classes;
+    struct str last_classes; /* head of the list looked at last, and what it says */
+    uint32_t last_class;
 
     struct names type_index; /* bytes of a TypeProto → index into types */
     struct onnx_type {

@@ -508,10 +508,11 @@ Test(onnx_source, lists_are_kept_once)
     cr_assert_eq(of[1], of[0]);
     cr_assert(of[0] < r.m.n_lists && of[2] < r.m.n_lists && of[3] < r.m.n_lists);
     cr_assert(a->node == 0 && b->node == 2 && c->node == 3);
-    cr_assert(str_is(a->module, "a") && str_is(b->module, "b") && str_is(c->module, "c"));
-    cr_assert(str_is(a->cls, "Linear") && str_is(b->cls, "Linear"));
-    cr_assert_eq(b->cls.s, a->cls.s);
-    cr_assert_eq(c->cls.n, 0);
+    cr_assert(str_is(str_of_ref(a->module), "a") && str_is(str_of_ref(b->module), "b") &&
+              str_is(str_of_ref(c->module), "c"));
+    cr_assert(str_is(r.m.classes[a->cls], "Linear"));
+    cr_assert_eq(b->cls, a->cls);
+    cr_assert_eq(c->cls, IR_NONE);
     reading_free(&r);
 }
 
