@@ -2,12 +2,12 @@
  * one block. */
 #include "cli/groups.h"
 #include "cli/print_diff.h"
+#include "cli/row.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define NAME_MOST 64     /* longer names do not widen their column */
 #define NAME_MARK '\001' /* where the region's name goes in a text; no escaped name holds it */
 
 #define RED   "\033[31m"
@@ -44,11 +44,6 @@ static void style(const struct text *t, FILE *f, const char *code)
 {
     if (t->p->color)
         fputs(code, f);
-}
-
-static bool same_text(struct sactag_text a, struct sactag_text b)
-{
-    return a.n == b.n && (a.n == 0 || memcmp(a.s, b.s, a.n) == 0);
 }
 
 /* ---- sections ---- */
@@ -97,34 +92,14 @@ static bool shown(const struct section *s)
 
 /* ---- cells ---- */
 
-/* The module within its block, or in parentheses what else tells the node. */
-static size_t name_cell(const struct sactag_row *r, FILE *f)
-{
-    struct sactag_text t = r->fqn.n ? relative_fqn(r) : r->node.n ? r->node : r->output;
-    size_t width = r->fqn.n ? 0 : 2;
-
-    if (f && !r->fqn.n)
-        fputc('(', f);
-    width += f ? put_text(f, t) : text_width(t, NAME_MOST);
-    if (f && !r->fqn.n)
-        fputc(')', f);
-    return f || width < NAME_MOST ? width : NAME_MOST;
-}
-
-static void widen(size_t *column, size_t width)
-{
-    if (width > *column)
-        *column = width;
-}
-
 static void measure_row(struct widths *w, const struct sactag_row *r)
 {
     char shape[SHAPE_MAX];
 
-    widen(&w->name, name_cell(r, NULL));
+    widen(&w->name, cell_name(NULL, r));
     widen(&w->rhs, strlen(shape_text(shape, r->rhs)));
     widen(&w->policy, strlen(sactag_policy_name(r->policy)));
-    widen(&w->reason, text_width(r->reason, NAME_MOST));
+    widen(&w->reason, cell_text(NULL, r->reason));
 }
 
 static void measure(struct text *t)
@@ -141,12 +116,6 @@ static void measure(struct text *t)
         }
 }
 
-static void pad(FILE *f, size_t width, size_t to)
-{
-    for (; width < to; width++)
-        fputc(' ', f);
-}
-
 /* ---- lines ---- */
 
 static void put_row(const struct text *t, FILE *f, char sign, const struct sactag_row *r,
@@ -154,19 +123,21 @@ static void put_row(const struct text *t, FILE *f, char sign, const struct sacta
 {
     char shape[SHAPE_MAX];
     const char *color = sign == '-' ? RED : sign == '+' ? GREEN : "";
+    struct row row;
 
     style(t, f, color);
-    fputc(sign, f);
-    size_t width = name_cell(r, f);
-    pad(f, width, t->w.name);
-    fprintf(f, "  %-*s  %-*s  ", (int)t->w.rhs, shape_text(shape, r->rhs), (int)t->w.policy,
-            sactag_policy_name(r->policy));
-    width = put_text(f, r->reason);
+    row_begin(&row, f);
+    row_put(&row, &sign, 1);
+    row_gap(&row, cell_name(&row, r), t->w.name + 2);
+    row_gap(&row, row_word(&row, shape_text(shape, r->rhs)), t->w.rhs + 2);
+    row_gap(&row, row_word(&row, sactag_policy_name(r->policy)), t->w.policy + 2);
+    size_t width = row_text(&row, r->reason);
     if (cause.n) {
-        pad(f, width, t->w.reason);
-        fputs("  because ", f);
-        put_text(f, cause);
+        row_gap(&row, width, t->w.reason + 2);
+        row_word(&row, "because ");
+        row_text(&row, cause);
     }
+    row_flush(&row);
     if (*color)
         style(t, f, RESET);
     fputc('\n', f);

@@ -4,11 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool same_text(struct sactag_text a, struct sactag_text b)
-{
-    return a.n == b.n && (a.n == 0 || memcmp(a.s, b.s, a.n) == 0);
-}
-
 /* ---- names that count up ---- */
 
 static size_t segment(struct sactag_text t, size_t at)

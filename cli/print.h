@@ -6,6 +6,8 @@
 #include "cli/options.h"
 #include "cli/out.h"
 
+#include <string.h>
+
 /* What is printed, and about what. */
 struct page {
     FILE *f;
@@ -52,6 +54,11 @@ size_t text_width(struct sactag_text t, size_t most);
 /* "KxN" with ? for what is not known. out has room for SHAPE_MAX bytes. */
 #define SHAPE_MAX 48
 const char *shape_text(char *out, struct sactag_shape s);
+
+static inline bool same_text(struct sactag_text a, struct sactag_text b)
+{
+    return a.n == b.n && (a.n == 0 || memcmp(a.s, b.s, a.n) == 0);
+}
 
 static inline struct sactag_text text_of(const char *z)
 {

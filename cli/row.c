@@ -1,5 +1,6 @@
 #include "cli/row.h"
 
+#include "cli/groups.h"
 #include "cli/print.h"
 
 #include <string.h>
@@ -68,4 +69,35 @@ void row_end(struct row *r)
 {
     row_put(r, "\n", 1);
     row_flush(r);
+}
+
+size_t cell_text(struct row *r, struct sactag_text t)
+{
+    return r ? row_text(r, t) : text_width(t, CELL_MOST);
+}
+
+size_t cell_word(struct row *r, const char *word)
+{
+    return r ? row_word(r, word) : strlen(word);
+}
+
+size_t cell_name(struct row *r, const struct sactag_row *x)
+{
+    size_t width;
+
+    if (x->fqn.n) {
+        width = cell_text(r, relative_fqn(x));
+    } else {
+        width = cell_word(r, "(") + cell_text(r, x->node.n ? x->node : x->output);
+        if (x->graph.n && x->graph.s[0] != '-')
+            width += cell_word(r, " in ") + cell_text(r, x->graph);
+        width += cell_word(r, ")");
+    }
+    return r || width < CELL_MOST ? width : CELL_MOST;
+}
+
+void widen(size_t *column, size_t width)
+{
+    if (width > *column)
+        *column = width;
 }

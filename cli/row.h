@@ -28,6 +28,19 @@ void row_pad(struct row *r, size_t width, size_t to);
 /* The same, but two at least, so that a cell wider than its column stays apart from the next. */
 void row_gap(struct row *r, size_t width, size_t to);
 
+/* ---- cells: with NULL as `r` they are only measured ---- */
+
+#define CELL_MOST 64 /* longer texts do not widen their column */
+
+size_t cell_text(struct row *r, struct sactag_text t);
+size_t cell_word(struct row *r, const char *word);
+
+/* The module within its block, or in parentheses what else tells the node: its name, or its output's. */
+size_t cell_name(struct row *r, const struct sactag_row *x);
+
+/* Makes a column as wide as a cell. */
+void widen(size_t *column, size_t width);
+
 /* Writes what is there. Write errors stay with the FILE. */
 void row_flush(struct row *r);
 

@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NAME_MOST 64 /* longer names do not widen their column */
-
 #define BOLD   "\033[1m"
 #define FAINT  "\033[2m"
 #define GREEN  "\033[32m"
@@ -45,12 +43,12 @@ static size_t group_width(const sactag_plan *plan, uint32_t first, uint32_t last
     size_t width;
 
     sactag_plan_block(plan, first, &a);
-    width = text_width(a.fqn, NAME_MOST);
+    width = text_width(a.fqn, CELL_MOST);
     if (first != last) {
         sactag_plan_block(plan, last, &b);
         width += varying_number(b.fqn, a.fqn).n + 1;
     }
-    return width < NAME_MOST ? width : NAME_MOST;
+    return width < CELL_MOST ? width : CELL_MOST;
 }
 
 /* ---- header ---- */
@@ -291,39 +289,6 @@ static size_t block_cell(const struct table *t, const struct line *l, struct row
     return width + n;
 }
 
-static size_t text_cell(struct row *row, struct sactag_text t)
-{
-    return row ? row_text(row, t) : text_width(t, NAME_MOST);
-}
-
-static size_t word_cell(struct row *row, const char *word)
-{
-    return row ? row_word(row, word) : strlen(word);
-}
-
-/* The module, or in parentheses what else tells the node: its name, or its output's. */
-static size_t name_cell(const struct line *l, struct row *row)
-{
-    const struct sactag_row *r = &l->r;
-    size_t width;
-
-    if (r->fqn.n) {
-        width = text_cell(row, relative_fqn(r));
-    } else {
-        width = word_cell(row, "(") + text_cell(row, r->node.n ? r->node : r->output);
-        if (r->graph.n && r->graph.s[0] != '-')
-            width += word_cell(row, " in ") + text_cell(row, r->graph);
-        width += word_cell(row, ")");
-    }
-    return row || width < NAME_MOST ? width : NAME_MOST;
-}
-
-static void widen(size_t *column, size_t width)
-{
-    if (width > *column)
-        *column = width;
-}
-
 /* What tags do not tell is left out. */
 static const char *rhs_cell(const struct table *t, char *out, struct sactag_shape s)
 {
@@ -346,7 +311,7 @@ static void measure_line(struct table *t, const struct line *l)
     if (repeats_row(t, l))
         return;
     widen(&t->ordinal, decimal(ordinal, l->ordinal));
-    widen(&t->name, name_cell(l, NULL));
+    widen(&t->name, cell_name(NULL, &l->r));
     widen(&t->rhs, strlen(rhs_cell(t, shape, l->r.rhs)));
 }
 
@@ -389,7 +354,7 @@ static void put_line(const struct table *t, const struct line *l)
     row_pad(&row, l->ordinal ? decimal(ordinal, l->ordinal) : 1, t->ordinal);
     row_word(&row, ordinal);
     row_word(&row, "  ");
-    row_gap(&row, name_cell(l, &row), t->name + 2);
+    row_gap(&row, cell_name(&row, &l->r), t->name + 2);
     if (!t->p->tags)
         row_gap(&row, row_word(&row, sactag_evidence_name(l->r.evidence)), t->evidence + 2);
     row_gap(&row, row_word(&row, rhs_cell(t, shape, l->r.rhs)), t->rhs + 2);
@@ -593,8 +558,8 @@ static void linear_widths(const sactag_plan *plan, size_t *fqn, size_t *weight)
     *fqn = 6, *weight = 6;
     for (size_t i = 0; i < n; i++) {
         sactag_plan_linear(plan, i, &l);
-        widen(fqn, text_width(l.fqn, NAME_MOST));
-        widen(weight, text_width(l.weight, NAME_MOST));
+        widen(fqn, text_width(l.fqn, CELL_MOST));
+        widen(weight, text_width(l.weight, CELL_MOST));
     }
 }
 
