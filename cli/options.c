@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <getopt.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -106,8 +107,8 @@ static int bad_word(const struct options *o, const char *where, const char *valu
         return message_error(2, &o->voice, NULL, "%s: '%s' is not a choice (did you mean '%s'?)", where,
                              value, close);
     for (size_t i = 0; i < n; i++) {
-        strcat(list, i == 0 ? "" : i + 1 < n ? ", " : " or ");
-        strcat(list, words[i]);
+        size_t at = strlen(list);
+        snprintf(list + at, sizeof list - at, "%s%s", i == 0 ? "" : i + 1 < n ? ", " : " or ", words[i]);
     }
     return message_error(2, &o->voice, NULL, "%s: expected %s but found '%s'", where, list, value);
 }
@@ -569,8 +570,9 @@ static int take_command_line(struct options *o, int argc, char **argv, uint64_t 
         if (c == ':')
             return no_value(o, optopt, argv[optind - 1]);
         int id = c < LONG_BASE ? letter_id(c) : c - LONG_BASE;
-        char where[64] = "--";
-        int e = options_take(o, (enum option_id)id, optarg, strncat(where, specs[id].name, 60));
+        char where[64];
+        snprintf(where, sizeof where, "--%s", specs[id].name);
+        int e = options_take(o, (enum option_id)id, optarg, where);
         if (e)
             return e;
         o->given |= OPT_BIT(id);

@@ -11,6 +11,7 @@ import warnings
 import torch
 
 import sactag
+from sactag.torch import SAVE_OPS
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "examples"))
@@ -54,6 +55,16 @@ class Table(unittest.TestCase):
                 found = torch.ops
                 for part in name.split("."):
                     found = getattr(found, part)
+
+
+    def test_what_the_package_saves_is_in_the_table(self):
+        rows = re.findall(r'^SAVE_OP\((\w+), "torch", "([^"]+)"', (ROOT / "passes" / "neighbour_ops.def").read_text(), re.M)
+        for profile, ops in SAVE_OPS.items():
+            saved = {name for when, name in rows if when in ("ALWAYS", profile.upper())}
+            for op in ops:
+                name, overload = str(op).rsplit(".", 1)
+                with self.subTest(profile=profile, op=str(op)):
+                    self.assertTrue({name, f"{name}.{overload}"} & saved)
 
 
 class Partitioner(unittest.TestCase):
