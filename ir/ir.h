@@ -90,8 +90,24 @@ struct ir_param {
 
 enum ir_graph_kind { IR_GRAPH_MAIN, IR_GRAPH_BODY, IR_GRAPH_FUNCTION };
 
+/* How a node runs a graph that it holds; the reader of the format tells. */
+enum ir_runs {
+    IR_RUNS_ONCE,    /* where the node stands; several graphs one after the other */
+    IR_RUNS_EITHER,  /* one of the node's graphs runs, which one is told while the program runs */
+    IR_RUNS_COUNTED, /* at most as often as the node's first operand says, as long as a condition holds:
+                        before the first iteration the second operand, then the graph's first output. Both may
+                        be missing. The graph's second input is the condition that let it in */
+    IR_RUNS_OVER,    /* once for each slice of an operand: `over`, along `axis` */
+    IR_RUNS_WHILE,   /* nobody knows how often */
+    IR_RUNS_TEST,    /* before each iteration of the graph that follows, and once after the last */
+    IR_RUNS_UNKNOWN  /* the reader does not know the operator */
+};
+
 struct ir_graph {
     enum ir_graph_kind kind;
+    enum ir_runs runs;    /* BODY */
+    uint32_t over;        /* BODY that runs OVER: an operand of its node */
+    int32_t axis;         /* ... and of its axes; from the end when negative */
     struct str name;      /* GraphProto.name; function name */
     uint32_t parent_node; /* BODY: node whose attribute holds it */
     uint32_t parent;      /* BODY: that node's graph, which comes before it */
@@ -291,6 +307,13 @@ static inline bool ir_shape_known(const struct ir_model *m, uint32_t shape)
 {
     (void)m;
     return shape != IR_SHAPE_UNKNOWN;
+}
+
+/* Does its node run a graph several times? */
+static inline bool ir_is_iterated(const struct ir_graph *g)
+{
+    return g->kind == IR_GRAPH_BODY && (g->runs == IR_RUNS_COUNTED || g->runs == IR_RUNS_OVER ||
+                                        g->runs == IR_RUNS_WHILE || g->runs == IR_RUNS_TEST);
 }
 
 static inline struct ir_span ir_node_span(const struct ir_node *n)

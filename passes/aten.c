@@ -571,11 +571,23 @@ int aten_lower(struct ir_model *m, uint32_t node, struct aten_mm out[ATEN_MM_MAX
     return rc < 0 ? rc : l.n;
 }
 
-bool aten_hides(const struct ir_model *m, uint32_t node)
+/* torch.ops.higher_order.out_dtype runs another operator, its first argument, for integers. */
+static bool runs_a_product(struct ir_model *m, uint32_t node)
+{
+    static const struct str prefix = STR_LIT("torch.ops.");
+    struct ir_attr a;
+    if (!str_is(ir_node_op(m, &m->nodes[node])->type, "higher_order.out_dtype") ||
+        m->source->attr(m, node, "#0", &a) != 1 || a.kind != IR_ATTR_STR || !str_starts(a.s, prefix))
+        return false;
+    const struct ir_op op = {.domain = STR_LIT("torch"), .type = str_sub(a.s, prefix.n, a.s.n - prefix.n)};
+    return lowering_of(&op) != NOTHING;
+}
+
+bool aten_hides(struct ir_model *m, uint32_t node)
 {
     const struct ir_node *n = &m->nodes[node];
     enum lowering how = lowering_of(ir_node_op(m, n));
-    return how == HIDES || (how == CHAIN && ir_node_n_in(n) > 3);
+    return how == HIDES || (how == CHAIN && ir_node_n_in(n) > 3) || runs_a_product(m, node);
 }
 
 bool aten_misleads(const struct ir_model *m, uint32_t node)
@@ -618,7 +630,7 @@ static const char *more(const struct named *l)
     return l->n > NAMES_MAX ? ", ..." : "";
 }
 
-void aten_warn(const struct ir_model *m, struct diag *d)
+void aten_warn(struct ir_model *m, struct diag *d)
 {
     struct named misleading = {0}, hiding = {0};
     for (uint32_t n = 0; n < m->n_nodes; n++) {

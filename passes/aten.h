@@ -31,7 +31,7 @@ int aten_lower(struct ir_model *m, uint32_t node, struct aten_mm out[ATEN_MM_MAX
 
 /* Does this node multiply matrices inside, out of reach (lstm, cdist, ...)? Eager PyTorch might run mms
  * there. */
-bool aten_hides(const struct ir_model *m, uint32_t node);
+bool aten_hides(struct ir_model *m, uint32_t node);
 
 /* Where the model was traced without grad and already broken up (m->decomposed): would training have run an
  * mm where this node is a bmm? Such a node multiplies by an expanded rank-2
@@ -40,6 +40,6 @@ bool aten_misleads(const struct ir_model *m, uint32_t node);
 
 /* Warns of what a .pt2 holds that is not decided as it trains: misleading and hiding nodes (by name), further
  * programs. */
-void aten_warn(const struct ir_model *m, struct diag *d);
+void aten_warn(struct ir_model *m, struct diag *d);
 
 #endif

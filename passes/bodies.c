@@ -1,10 +1,8 @@
-/* Bodies: rows that lie in nested graphs (If, Loop, Scan) and in functions, where one node runs several
- * times. */
+/* Bodies: rows that lie in nested graphs, which run once, as alternatives or several times (enum ir_runs),
+ * and in functions, where one node runs several times. */
 #include "passes/decide.h"
 
 #include <stdlib.h>
-
-#define COUNT_MAX (1 << 16) /* iterations counted one by one; of more, only the parity matters */
 
 #define TRIPS_MAX  64        /* iterations listed one by one; no row tells them apart beyond */
 #define LISTED_MAX (1 << 20) /* rows in all that iterations may make */
@@ -13,7 +11,7 @@
 struct open_body {
     uint32_t frame;
     uint32_t start;   /* first row in it */
-    uint32_t sibling; /* second branch of an If: first row of the first one; else IR_NONE */
+    uint32_t sibling; /* second branch, or body whose test came first: first row of that one; else IR_NONE */
 };
 
 static bool is_body(const struct state *s, uint32_t frame)
@@ -21,24 +19,9 @@ static bool is_body(const struct state *s, uint32_t frame)
     return frame != FRAME_MAIN && s->m->graphs[s->walk.frames[frame].graph].kind == IR_GRAPH_BODY;
 }
 
-/* Does a Loop's condition let it run to the end of its trip count: is it constant, or handed through? */
-static bool runs_to_the_end(struct state *s, uint32_t frame)
+static enum ir_runs runs_of(const struct state *s, uint32_t frame)
 {
-    const struct walk *w = &s->walk;
-    const struct frame *f = &w->frames[frame];
-    const struct ir_graph *g = &s->m->graphs[f->graph];
-    struct use start = walk_input(w, (struct step){f->node, f->parent}, 1);
-    if (g->n_outputs == 0 || (start.value != IR_NONE && !facts_fixed(&s->facts, start)))
-        return false;
-    struct use u = walk_resolve(w, (struct use){frame, g->outputs[0]});
-    for (struct step def = walk_def(w, u);
-         def.node != IR_NONE && str_is(ir_node_op(s->m, &s->m->nodes[def.node])->type, "Identity");
-         def = walk_def(w, u))
-        u = walk_resolve(w, walk_input(w, def, 0));
-    if (u.value == IR_NONE)
-        return false;
-    const struct ir_value *v = &s->m->values[u.value];
-    return (u.frame == frame && v->kind == IR_VALUE_INPUT && v->def == 1) || facts_fixed(&s->facts, u);
+    return s->m->graphs[s->walk.frames[frame].graph].runs;
 }
 
 /* Does the node that runs the body of `frame` belong to the call of this mm? Then the call is around it. */
@@ -64,29 +47,23 @@ bool called_in_body(const struct decider *k, const struct mm *mm)
 static bool call_within(const struct decider *k, uint32_t frame, const struct mm *mm, uint32_t start,
                         uint32_t end)
 {
-    uint32_t call = call_id(k, mm);
-    return k->first_row[call] >= start && k->last_row[call] < end && !call_around(k, frame, mm);
+    uint32_t call = call_id(k, mm); /* rows of an iteration come again; their mms are the same */
+    return k->row_mm[k->first_row[call]] >= k->row_mm[start] &&
+           k->row_mm[k->last_row[call]] <= k->row_mm[end - 1] && !call_around(k, frame, mm);
 }
 
-/* How often a Loop runs its body, or -1. */
-static int64_t trip_count(struct state *s, uint32_t frame)
-{
-    const struct frame *f = &s->walk.frames[frame];
-    struct step loop = {f->node, f->parent};
-    if (!str_is(ir_node_op(s->m, &s->m->nodes[f->node])->type, "Loop"))
-        return -1;
-    struct fact x = facts_get(&s->facts, walk_input(&s->walk, loop, 0));
-    if (!x.ints || s->facts.ints[x.ints - 1] != 1 || s->facts.ints[x.ints] == FACT_INT_UNKNOWN)
-        return -1;
-    int64_t trips = s->facts.ints[x.ints];
-    return trips <= 0 ? 0 : runs_to_the_end(s, frame) ? trips : -1;
-}
-
-static struct str frame_owner(const struct state *s, uint32_t frame)
+/* What messages call the node that runs a graph, in quotes: by its name, and by its operator where its name
+ * is only that of its result. */
+static const char *frame_owner(struct state *s, uint32_t frame)
 {
     const struct ir_node *n = &s->m->nodes[s->walk.frames[frame].node];
-    struct str name = ir_node_name(s->m, n);
-    return name.n ? name : ir_node_op(s->m, n)->type;
+    struct str name = ir_node_name(s->m, n), op = ir_node_op(s->m, n)->type;
+    char *text;
+    if (name.n && str_eq(name, ir_value_name(s->m, ir_node_output(s->m, n, 0))))
+        text = arena_printf(&s->arena, "'%.*s' (%.*s)", STR_ARG(name), STR_ARG(op));
+    else
+        text = arena_printf(&s->arena, "'%.*s'", STR_ARG(name.n ? name : op));
+    return text ? text : "a node"; /* without memory the plan fails anyway */
 }
 
 /* Row `row` is decided otherwise in another run of its node; `why` tells which, for the first such row. */
@@ -120,7 +97,7 @@ static void clear_net(struct decider *k, uint32_t start, uint32_t end)
             k->net[call_id(k, &k->s->mms[k->row_mm[i]])] = 0;
 }
 
-/* Row i of a Loop's body, which counts k->net mms of its call an iteration: do all iterations decide it
+/* Row i of an iterated body, which counts k->net mms of its call an iteration: do all iterations decide it
  * alike? */
 static int check_iterations(struct decider *k, const struct open_body *o, uint32_t i, int64_t trips)
 {
@@ -128,64 +105,85 @@ static int check_iterations(struct decider *k, const struct open_body *o, uint32
     uint32_t net = k->net[call_id(k, &s->mms[k->row_mm[i]])];
     if (net % 2 == 0 || trips == 1 || trips == 0)
         return 0;
-    struct str loop = frame_owner(s, o->frame);
+    const char *loop = frame_owner(s, o->frame);
     if (trips < 0)
         return diag_error(
             s->d, IR_EPOLICY,
-            "the body of '%.*s' counts %u mm%s an iteration and its trip count is not known: iterations "
+            "the body of %s counts %u mm%s an iteration and its trip count is not known: iterations "
             "would disagree, and so would all mms after it",
-            STR_ARG(loop), net, net == 1 ? "" : "s");
-    char *why = arena_printf(&s->plan->arena,
-                             "mm '%.*s' in the body of '%.*s': iterations 0 and 1 decide differently",
-                             STR_ARG(row_name(s, i)), STR_ARG(loop));
+            loop, net, net == 1 ? "" : "s");
+    char *why =
+        arena_printf(&s->plan->arena, "mm '%.*s' in the body of %s: iterations 0 and 1 decide differently",
+                     STR_ARG(row_name(s, i)), loop);
     if (!why)
         return IR_EMEM;
     vary(s, i, why);
     return 0;
 }
 
-/* A Loop's body whose iterations are not listed one by one has been gone through once, rows [start, end). */
+/* What `trips` iterations of a body, of which one was gone through, add to a call's count; of an unknown
+ * number, that one. */
+static uint32_t count_iterations(uint32_t count, uint32_t net, int64_t trips)
+{
+    if (trips == 0)
+        return count - net;
+    uint64_t more = trips < 0 ? 0 : (uint64_t)trips - 1;
+    if (more > UINT32_MAX)
+        more = UINT32_MAX - 1 + more % 2;
+    return count_add(count, more * net);
+}
+
+/* An iterated body whose iterations are not listed one by one has been gone through once, to row `end`, and
+ * its test before it, which runs once more. */
 static int close_loop(struct decider *k, const struct open_body *o, uint32_t end)
 {
     struct state *s = k->s;
     int64_t trips = trip_count(s, o->frame);
-    uint32_t more = trips < 0 ? 0 : (uint32_t)(trips <= COUNT_MAX ? trips : COUNT_MAX + trips % 2) - 1;
+    uint32_t start = o->sibling != IR_NONE ? o->sibling : o->start;
     int rc = 0;
-    take_net(k, o->start, end);
-    for (uint32_t i = o->start; !rc && i < end; i++) {
+    take_net(k, start, end);
+    for (uint32_t i = start; !rc && i < end; i++) {
         const struct mm *mm = &s->mms[k->row_mm[i]];
         bool counts = mm->block != IR_NONE && mm->counted && !s->plan->rows[i].forced;
-        if (counts && !call_within(k, o->frame, mm, o->start, end))
+        if (counts && !call_within(k, o->frame, mm, start, end))
             rc = check_iterations(k, o, i, trips);
     }
-    for (uint32_t i = o->start; i < end; i++) { /* further iterations go on counting; none takes it back */
+    for (uint32_t i = start; i < end; i++) { /* further iterations go on counting; none takes it back */
         const struct mm *mm = &s->mms[k->row_mm[i]];
-        if (mm->block == IR_NONE || call_within(k, o->frame, mm, o->start, end))
+        if (mm->block == IR_NONE || call_within(k, o->frame, mm, start, end))
             continue;
-        k->count[call_id(k, mm)] += more * k->net[call_id(k, mm)];
+        uint32_t *count = &k->count[call_id(k, mm)];
+        *count = count_iterations(*count, k->net[call_id(k, mm)], trips);
         k->net[call_id(k, mm)] = 0;
+        if (i < o->start)
+            *count = count_add(*count, k->other[i]);
     }
-    clear_net(k, o->start, end);
+    clear_net(k, start, end);
     return rc;
 }
 
-/* The first branch of an If, rows [start, end), is done: the other one starts from the counts that it
- * started from. */
-static void close_first(struct decider *k, uint32_t start, uint32_t end)
+/* The first of two graphs, rows [start, end), is done: what it added is noted, for the second. */
+static void note_first(struct decider *k, uint32_t start, uint32_t end)
 {
     take_net(k, start, end);
     for (uint32_t i = start; i < end; i++) {
         const struct mm *mm = &k->s->mms[k->row_mm[i]];
-        k->other[i] = 0;
-        if (mm->block == IR_NONE)
-            continue;
-        k->other[i] = k->net[call_id(k, mm)];
-        k->count[call_id(k, mm)] -= k->other[i];
-        k->net[call_id(k, mm)] = 0;
+        k->other[i] = mm->block == IR_NONE ? 0 : k->net[call_id(k, mm)];
+        if (mm->block != IR_NONE)
+            k->net[call_id(k, mm)] = 0;
     }
 }
 
-/* The branches of an If are done: rows [a, b) and [b, end). They must agree where the call goes on. */
+/* The first branch, rows [start, end), is done: the other one starts from the counts that it started from. */
+static void close_first(struct decider *k, uint32_t start, uint32_t end)
+{
+    note_first(k, start, end);
+    for (uint32_t i = start; i < end; i++)
+        if (k->s->mms[k->row_mm[i]].block != IR_NONE)
+            k->count[call_id(k, &k->s->mms[k->row_mm[i]])] -= k->other[i];
+}
+
+/* The branches are done: rows [a, b) and [b, end). They must agree where the call goes on. */
 static int check_branches(struct decider *k, uint32_t frame, uint32_t a, uint32_t b, uint32_t end)
 {
     struct state *s = k->s;
@@ -198,10 +196,10 @@ static int check_branches(struct decider *k, uint32_t frame, uint32_t a, uint32_
         const struct mm *mm = &s->mms[k->row_mm[i]];
         if (mm->block != IR_NONE && k->last_row[call_id(k, mm)] >= end && k->net[call_id(k, mm)])
             rc = diag_error(s->d, IR_EPOLICY,
-                            "the branches of '%.*s' end on different counts, and more mms of block '%.*s' "
+                            "the branches of %s end on different counts, and more mms of block '%.*s' "
                             "follow: what they get "
                             "would depend on the branch",
-                            STR_ARG(frame_owner(s, frame)), STR_ARG(s->plan->blocks[mm->block].fqn));
+                            frame_owner(s, frame), STR_ARG(s->plan->blocks[mm->block].fqn));
     }
     clear_net(k, a, end);
     return rc;
@@ -223,23 +221,49 @@ static bool inside_frame(const struct state *s, uint32_t frame, uint32_t outer)
     return frame == outer;
 }
 
+/* One of a node's alternatives is done. */
+static int close_branch(struct decider *k, struct nest *n, uint32_t next, uint32_t end)
+{
+    const struct open_body *o = &n->open[n->n - 1];
+    const struct frame *f = &k->s->walk.frames[o->frame];
+    if (o->sibling != IR_NONE)
+        return check_branches(k, o->frame, o->sibling, o->start, end);
+    if (!under(k->s, next, f->node, f->parent))
+        return check_branches(k, o->frame, o->start, o->start, end);
+    close_first(k, o->start, end);
+    n->first.node = f->node, n->first.parent = f->parent, n->first.start = o->start;
+    return 0;
+}
+
+/* The test of a loop is done; its body follows, or has no rows. */
+static int close_test(struct decider *k, struct nest *n, uint32_t next, uint32_t end)
+{
+    const struct open_body *o = &n->open[n->n - 1];
+    const struct frame *f = &k->s->walk.frames[o->frame];
+    if (!under(k->s, next, f->node, f->parent))
+        return close_loop(k, o, end);
+    note_first(k, o->start, end);
+    n->first.node = f->node, n->first.parent = f->parent, n->first.start = o->start;
+    return 0;
+}
+
 /* The innermost open body is done; the next row, `end`, is in frame `next`. */
 static int close_body(struct decider *k, struct nest *n, uint32_t next, uint32_t end)
 {
-    struct state *s = k->s;
     const struct open_body *o = &n->open[n->n - 1];
-    uint32_t node = s->walk.frames[o->frame].node, parent = s->walk.frames[o->frame].parent;
-    struct str op = ir_node_op(s->m, &s->m->nodes[node])->type;
-    if (str_is(op, "Loop") || str_is(op, "Scan"))
+    switch (runs_of(k->s, o->frame)) {
+    case IR_RUNS_EITHER:
+        return close_branch(k, n, next, end);
+    case IR_RUNS_TEST:
+        return close_test(k, n, next, end);
+    case IR_RUNS_COUNTED:
+    case IR_RUNS_OVER:
+    case IR_RUNS_WHILE:
         return k->listed[o->frame] ? 0 : close_loop(k, o, end);
-    if (!str_is(op, "If"))
-        return 0;
-    if (o->sibling != IR_NONE)
-        return check_branches(k, o->frame, o->sibling, o->start, end);
-    if (!under(s, next, node, parent))
-        return check_branches(k, o->frame, o->start, o->start, end);
-    close_first(k, o->start, end);
-    n->branch.node = node, n->branch.parent = parent, n->branch.start = o->start;
+    case IR_RUNS_ONCE:
+    case IR_RUNS_UNKNOWN:
+        break;
+    }
     return 0;
 }
 
@@ -254,6 +278,31 @@ static int leave_bodies(struct decider *k, struct nest *n, uint32_t next, uint32
     return 0;
 }
 
+/* Rows lie in a graph of which nobody knows how it runs. */
+static void note_unknown(struct decider *k, uint32_t frame)
+{
+    if (runs_of(k->s, frame) != IR_RUNS_UNKNOWN || k->met[frame])
+        return;
+    k->met[frame] = true;
+    if (k->n_unknown++ == 0)
+        k->unknown = frame;
+}
+
+void warn_unknown(const struct decider *k)
+{
+    const struct state *s = k->s;
+    if (!k->n_unknown)
+        return;
+    const struct ir_node *n = &s->m->nodes[s->walk.frames[k->unknown].node];
+    const struct ir_op *op = ir_node_op(s->m, n);
+    diag_warn(s->d,
+              "mms lie in %u graph%s of which it is not known how often %s run (the first in node '%.*s', "
+              "%.*s%s%.*s): taken to run once, where the node stands",
+              k->n_unknown, k->n_unknown == 1 ? "" : "s", k->n_unknown == 1 ? "it is" : "they are",
+              STR_ARG(ir_node_label(s->m, n)), STR_ARG(op->domain), op->domain.n ? ":" : "",
+              STR_ARG(op->type));
+}
+
 static int enter_bodies(struct decider *k, struct nest *n, uint32_t frame, uint32_t row)
 {
     struct state *s = k->s;
@@ -264,11 +313,11 @@ static int enter_bodies(struct decider *k, struct nest *n, uint32_t frame, uint3
             continue;
         if (grow(&n->open, &n->cap, n->n + 1, sizeof *n->open) != 0)
             return IR_EMEM;
-        bool second =
-            s->walk.frames[f].node == n->branch.node && s->walk.frames[f].parent == n->branch.parent;
-        n->open[n->n++] = (struct open_body){f, row, second ? n->branch.start : IR_NONE};
+        note_unknown(k, f);
+        bool second = s->walk.frames[f].node == n->first.node && s->walk.frames[f].parent == n->first.parent;
+        n->open[n->n++] = (struct open_body){f, row, second ? n->first.start : IR_NONE};
         if (second)
-            n->branch.node = IR_NONE;
+            n->first.node = IR_NONE;
     }
     for (size_t i = from, j = n->n; i + 1 < j; i++, j--) { /* outermost first */
         struct open_body t = n->open[i];
@@ -300,10 +349,11 @@ int find_owners(struct decider *k)
 
 /* ---- rows of iterations ---- */
 
-/* A Loop whose rows are being listed. */
+/* An iterated body whose rows are being listed. */
 struct open_loop {
     uint32_t frame, start;
-    bool branches; /* an If lies in it: which rows an iteration has is not known */
+    size_t restarts; /* index of the first in it */
+    bool branches;   /* alternatives lie in it: which rows an iteration has is not known */
 };
 
 struct lister {
@@ -311,6 +361,14 @@ struct lister {
     struct open_loop *open;
     size_t n, cap;
 };
+
+static int note_restart(struct decider *k, uint32_t row, uint32_t frame)
+{
+    if (grow(&k->restarts, &k->cap_restarts, k->n_restarts + 1, sizeof *k->restarts) != 0)
+        return IR_EMEM;
+    k->restarts[k->n_restarts++] = (struct restart){row, frame};
+    return 0;
+}
 
 static int list_row(struct decider *k, uint32_t mm)
 {
@@ -320,7 +378,21 @@ static int list_row(struct decider *k, uint32_t mm)
     return 0;
 }
 
-/* The rows of the innermost open Loop are listed once: again for each further iteration, if that many are
+/* One more iteration of a body whose rows are listed: `n` of them, with `n_restarts` restarts in it. */
+static int list_again(struct decider *k, const struct open_loop *o, uint32_t n, size_t n_restarts)
+{
+    uint32_t base = k->n_rows;
+    int rc = note_restart(k, base, o->frame);
+    for (size_t i = 0; !rc && i < n_restarts; i++) {
+        struct restart r = k->restarts[o->restarts + i];
+        rc = note_restart(k, r.row - o->start + base, r.frame);
+    }
+    for (uint32_t i = 0; !rc && i < n; i++)
+        rc = list_row(k, k->row_mm[o->start + i]);
+    return rc;
+}
+
+/* The rows of the innermost open body are listed once: again for each further iteration, if that many are
  * known. */
 static int close_listing(struct lister *l)
 {
@@ -333,9 +405,9 @@ static int close_listing(struct lister *l)
         return 0;
     k->listed[o.frame] = true;
     int rc = 0;
+    size_t n_restarts = k->n_restarts - o.restarts;
     for (int64_t t = 1; !rc && t < trips; t++)
-        for (uint32_t i = 0; !rc && i < n; i++)
-            rc = list_row(k, k->row_mm[o.start + i]);
+        rc = list_again(k, &o, n, n_restarts);
     return rc;
 }
 
@@ -348,13 +420,12 @@ static int open_listing(struct lister *l, uint32_t frame)
     for (uint32_t f = frame; f != FRAME_MAIN && f != have; f = s->walk.frames[f].parent) {
         if (!is_body(s, f))
             continue;
-        if (!str_is(ir_node_op(s->m, &s->m->nodes[s->walk.frames[f].node])->type, "Loop")) {
-            branches = true;
+        branches |= runs_of(s, f) == IR_RUNS_EITHER;
+        if (!ir_is_iterated(&s->m->graphs[s->walk.frames[f].graph]))
             continue;
-        }
         if (grow(&l->open, &l->cap, l->n + 1, sizeof *l->open) != 0)
             return IR_EMEM;
-        l->open[l->n++] = (struct open_loop){f, l->k->n_rows, branches};
+        l->open[l->n++] = (struct open_loop){f, l->k->n_rows, l->k->n_restarts, branches};
     }
     for (size_t i = 0; i < from; i++)
         l->open[i].branches |= branches;
@@ -392,7 +463,7 @@ int list_rows(struct decider *k)
 
 void nest_init(struct nest *n)
 {
-    *n = (struct nest){.branch = {IR_NONE, IR_NONE, IR_NONE}};
+    *n = (struct nest){.first = {IR_NONE, IR_NONE, IR_NONE}};
 }
 
 void nest_free(struct nest *n)
@@ -404,7 +475,11 @@ int nest_move(struct decider *k, struct nest *n, uint32_t frame, uint32_t row)
 {
     if (n->n == 0 && frame == FRAME_MAIN)
         return 0;
-    int rc = leave_bodies(k, n, frame, row);
+    int rc = 0;
+    if (k->next_restart < k->n_restarts && k->restarts[k->next_restart].row == row)
+        rc = leave_bodies(k, n, k->restarts[k->next_restart++].frame, row);
+    if (!rc)
+        rc = leave_bodies(k, n, frame, row);
     return rc ? rc : enter_bodies(k, n, frame, row);
 }
 
@@ -446,19 +521,28 @@ static char *calls_disagree(struct state *s, uint32_t a, uint32_t b)
         policy_word(y->policy));
 }
 
+/* The innermost iterated body around, or FRAME_MAIN. */
+static uint32_t loop_around(const struct state *s, uint32_t frame)
+{
+    while (frame != FRAME_MAIN && !ir_is_iterated(&s->m->graphs[s->walk.frames[frame].graph]))
+        frame = s->walk.frames[frame].parent;
+    return frame;
+}
+
 /* Names the two runs of a node that rows a and b are. NULL when memory is exhausted. */
 static char *disagreement(struct state *s, uint32_t a, uint32_t b)
 {
     const struct plan_row *x = &s->plan->rows[a], *y = &s->plan->rows[b];
     const char *was = policy_word(x->policy), *is = policy_word(y->policy);
-    if (x->frame == y->frame && !is_body(s, x->frame))
+    uint32_t loop = loop_around(s, y->frame);
+    if (x->frame == y->frame && loop == FRAME_MAIN)
         return arena_printf(&s->plan->arena,
                             "node '%.*s' runs several mms, which decide differently (%s, %s)",
                             STR_ARG(row_name(s, b)), was, is);
     if (x->frame == y->frame)
         return arena_printf(&s->plan->arena,
-                            "mm '%.*s' in the body of '%.*s': iterations decide differently (%s, %s)",
-                            STR_ARG(row_name(s, b)), STR_ARG(frame_owner(s, y->frame)), was, is);
+                            "mm '%.*s' in the body of %s: iterations decide differently (%s, %s)",
+                            STR_ARG(row_name(s, b)), frame_owner(s, loop), was, is);
     s->plan->varies_by_call = true;
     return calls_disagree(s, a, b);
 }

@@ -73,7 +73,7 @@ static struct fact param(struct facts *f, struct use u)
     struct ir_model *m = f->w->m;
     const struct ir_value *v = &m->values[u.value];
     struct fact x = leaf(f, u);
-    if ((v->dtype != 7 && v->dtype != 6) || m->shapes[v->shape].rank > 1)
+    if ((v->dtype != 7 && v->dtype != 6 && v->dtype != 9) || m->shapes[v->shape].rank > 1)
         return x;
     int64_t got[IR_INTS_MAX];
     uint32_t n, id;

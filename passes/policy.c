@@ -31,7 +31,7 @@ static int decide_row(struct state *s, struct mm *mm, struct plan_row *r, uint32
         return row_reason(p, r, mm, "outside", 0, NULL);
     struct plan_block *b = &p->blocks[mm->block];
     struct plan_forced *forced = mm->counted ? forced_find(b, r->rhs) : NULL;
-    *count += mm->folded;
+    *count = count_add(*count, mm->folded);
     if (!mm->counted) {
         r->addmm = true;
         r->policy = s->o->titan ? POLICY_SAVE : POLICY_RECOMPUTE;
@@ -43,7 +43,8 @@ static int decide_row(struct state *s, struct mm *mm, struct plan_row *r, uint32
         return row_reason(p, r, mm, NULL, 0, forced);
     }
     note_unsure(b, mm, r->rhs);
-    bool odd = ++*count % 2 == 1;
+    *count = count_add(*count, 1);
+    bool odd = *count % 2 == 1;
     r->policy = odd ? POLICY_SAVE : POLICY_RECOMPUTE;
     return row_reason(p, r, mm, odd ? "odd" : "even", *count, NULL);
 }
@@ -78,7 +79,7 @@ static int number_calls(struct decider *k)
     return 0;
 }
 
-/* Row i starts another iteration of a Loop that ended with the row before it: calls that lie in its body as
+/* Row i starts another iteration of a body that ended with the row before it: calls that lie in its body as
  * a whole are made anew. */
 static void restart_calls(struct decider *k, uint32_t i)
 {
@@ -129,14 +130,18 @@ int pass_policy(struct state *s)
     struct decider k = {.s = s};
     struct plan *p = s->plan;
     k.listed = arena_alloc(&s->arena, s->walk.n_frames, sizeof *k.listed);
+    k.met = arena_alloc(&s->arena, s->walk.n_frames, sizeof *k.met);
     s->path_of = arena_alloc(&s->arena, s->m->n_graphs, sizeof *s->path_of);
-    int rc = k.listed && s->path_of ? find_owners(&k) : IR_EMEM;
+    int rc = k.listed && k.met && s->path_of ? find_owners(&k) : IR_EMEM;
     if (!rc)
         rc = list_rows(&k);
     p->rows = arena_alloc(&p->arena, (size_t)k.n_rows + 1, sizeof *p->rows);
     p->n_rows = rc ? 0 : k.n_rows;
     if (!rc)
         rc = p->rows ? decide_rows(&k) : IR_EMEM;
+    if (!rc)
+        warn_unknown(&k);
     free(k.row_mm);
+    free(k.restarts);
     return rc ? rc : compare_runs(s);
 }

@@ -159,7 +159,9 @@ static int read_model(struct onnx_reader *r)
     /* The list grows while it is worked off: nested graphs come behind all that are known. */
     for (uint32_t g = 0; rc == 0 && g < r->m->n_graphs; g++)
         rc = onnx_read_graph(r, g);
-    return rc ? rc : onnx_resolve(r);
+    if (rc == 0)
+        rc = onnx_resolve(r);
+    return rc ? rc : onnx_set_runs(r->m);
 }
 
 /* ---- the end */

@@ -300,6 +300,9 @@ int onnx_info_walk(struct onnx_info *info, struct str body, const uint8_t **bad)
 /* ---- onnx_scope.c: 0 or a negative ir_err (reported). */
 int onnx_resolve(struct onnx_reader *r);
 
+/* ---- onnx_runs.c: 0 or a negative ir_err (reported). */
+int onnx_set_runs(struct ir_model *m);
+
 /* ---- onnx_source.c */
 extern const struct ir_source onnx_source;
 /* Key and value of a StringStringEntryProto. */

@@ -3,29 +3,32 @@
 #define SCALAR_HALF     6 /* of torch's ScalarType */
 #define SCALAR_BFLOAT16 13
 
-/* How a higher-order operator passes the arguments that follow its graphs on to them. */
+/* How a higher-order operator runs its graphs, and passes the arguments that follow them on to them. */
 struct higher_order {
     const char *type;
+    enum ir_runs first, rest; /* the first graph, and those after it */
     uint32_t changed; /* so many arguments (a list is one) are walked over or carried; the rest are passed as
                          they are */
+    uint32_t axis_at; /* which of those arguments says along which axis, if it is a number; 0: axis 0 */
 };
 
 static const struct higher_order *higher_order(struct str type)
 {
     static const struct higher_order table[] = {
-        {"higher_order.cond", 0},
-        {"higher_order.map_impl", 1},
-        {"higher_order.while_loop", 1},
-        {"higher_order.scan", 2},
-        {"higher_order.wrap_with_set_grad_enabled", 0},
-        {"higher_order.wrap_with_autocast", 0},
-        {"higher_order.tag_activation_checkpoint", 0},
-        {"higher_order.wrap_activation_checkpoint", 0},
-        {"higher_order.invoke_subgraph", 0},
-        {"higher_order.hints_wrapper", 0},
-        {"higher_order.strict_mode", 0},
-        {"higher_order.wrap", 0},
-        {"higher_order.run_const_graph", 0},
+        {"higher_order.cond", IR_RUNS_EITHER, IR_RUNS_EITHER, 0, 0},
+        {"higher_order.map_impl", IR_RUNS_OVER, IR_RUNS_OVER, 1, 0},
+        {"higher_order.while_loop", IR_RUNS_TEST, IR_RUNS_WHILE, 1, 0},
+        {"higher_order.scan", IR_RUNS_OVER, IR_RUNS_OVER, 2, 2},
+        {"higher_order.associative_scan", IR_RUNS_WHILE, IR_RUNS_WHILE, 1, 0},
+        {"higher_order.wrap_with_set_grad_enabled", IR_RUNS_ONCE, IR_RUNS_ONCE, 0, 0},
+        {"higher_order.wrap_with_autocast", IR_RUNS_ONCE, IR_RUNS_ONCE, 0, 0},
+        {"higher_order.tag_activation_checkpoint", IR_RUNS_ONCE, IR_RUNS_ONCE, 0, 0},
+        {"higher_order.wrap_activation_checkpoint", IR_RUNS_ONCE, IR_RUNS_ONCE, 0, 0},
+        {"higher_order.invoke_subgraph", IR_RUNS_ONCE, IR_RUNS_ONCE, 0, 0},
+        {"higher_order.hints_wrapper", IR_RUNS_ONCE, IR_RUNS_ONCE, 0, 0},
+        {"higher_order.strict_mode", IR_RUNS_ONCE, IR_RUNS_ONCE, 0, 0},
+        {"higher_order.wrap", IR_RUNS_ONCE, IR_RUNS_ONCE, 0, 0},
+        {"higher_order.run_const_graph", IR_RUNS_ONCE, IR_RUNS_ONCE, 0, 0},
     };
     for (size_t i = 0; i < sizeof table / sizeof *table; i++)
         if (str_is(type, table[i].type))
@@ -43,6 +46,8 @@ struct reading {
     uint32_t last_body;            /* IR_NONE: no graph so far */
     uint32_t first_body;           /* index into reader.bodies */
     uint32_t first_arg, position;  /* arguments after its last graph */
+    uint32_t over;                 /* the first operand that is walked over, if it runs a graph so */
+    int32_t axis;
 };
 
 /* ---- operators ---- */
@@ -260,6 +265,7 @@ static int nested_graph(struct pt2_reader *r, struct reading *n, uint32_t token)
                          .next_body = IR_NONE,
                          .op = IR_NONE,
                          .depth = m->graphs[r->graph].depth + 1};
+    bool first = n->last_body == IR_NONE;
     int rc;
     if ((rc = pt2_expect(r, token, JSON_KIND_OBJECT, "as_graph")) != 0 ||
         (rc = pt2_need(&name, r, token, "name", JSON_KIND_STRING)) != 0 ||
@@ -269,11 +275,12 @@ static int nested_graph(struct pt2_reader *r, struct reading *n, uint32_t token)
     if (g.depth > r->max_depth)
         return pt2_fail(r, token, "graphs are nested more than %u deep", r->max_depth);
     g.name = g.attr;
+    g.runs = !n->ho ? IR_RUNS_UNKNOWN : first ? n->ho->first : n->ho->rest;
     set_modes(r, n, &g);
     if ((rc = new_graph(&id, r, g)) != 0 ||
         (rc = pt2_room(r, &r->bodies, &r->cap_bodies, (size_t)r->n_bodies + 1, sizeof *r->bodies)) != 0)
         return rc;
-    if (n->last_body != IR_NONE)
+    if (!first)
         m->graphs[n->last_body].next_body = id;
     else if (ir_node_set_body(m, &n->node, m->n_nodes, id) != 0)
         return pt2_no_memory(r);
@@ -290,10 +297,23 @@ static void give_args(struct pt2_reader *r, const struct reading *n)
     for (uint32_t i = n->first_body; i < r->n_bodies; i++) {
         r->bodies[i].first_arg = n->first_arg;
         r->bodies[i].n_args = r->n_args - n->first_arg;
+        r->m->graphs[r->bodies[i].graph].over = n->over;
+        r->m->graphs[r->bodies[i].graph].axis = n->axis;
     }
 }
 
 /* ---- nodes ---- */
+
+/* Which operand, and along which axis, the graphs walk over: the argument at `kind` may be it, or tell. */
+static void note_axis(const struct pt2_reader *r, struct reading *n, uint32_t kind)
+{
+    int64_t axis;
+    if (n->position + 1 == n->ho->changed)
+        n->over = r->m->n_operands - n->node.operands;
+    if (n->ho->axis_at && n->position == n->ho->axis_at && str_is(json_raw(r->json, kind), "as_int") &&
+        json_int(&axis, r->json, kind + 1))
+        n->axis = axis < -IR_RANK_MAX || axis >= IR_RANK_MAX ? IR_RANK_MAX : (int32_t)axis;
+}
 
 static int read_input(struct pt2_reader *r, struct reading *n, uint32_t token)
 {
@@ -306,6 +326,8 @@ static int read_input(struct pt2_reader *r, struct reading *n, uint32_t token)
     struct str is = json_raw(r->json, kind);
     if (str_is(is, "as_graph"))
         return nested_graph(r, n, kind + 1);
+    if (n->ho && n->last_body != IR_NONE)
+        note_axis(r, n, kind);
     if (!tensors(r, n, kind, use, &rc))
         rc = str_is(is, "as_sym_int") ? add_arg(r, n, IR_NONE) : 0;
     n->position++;
@@ -382,7 +404,8 @@ static int read_node(struct pt2_reader *r, uint32_t token)
     struct reading n = {.node = {.operands = m->n_operands},
                         .last_body = IR_NONE,
                         .first_body = r->n_bodies,
-                        .first_arg = r->n_args};
+                        .first_arg = r->n_args,
+                        .over = IR_NONE};
     uint32_t target, op;
     struct str type;
     struct ir_span span;

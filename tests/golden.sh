@@ -9,6 +9,7 @@ tmp=$(mktemp -d) || exit 1
 trap 'rm -rf "$tmp"' EXIT
 mkdir "$tmp/bin" "$tmp/models"
 ln -s "$program" "$tmp/bin/sactag"
+ln -s "$root/tests/pt2" "$tmp/models/pt2"
 export PATH="$tmp/bin:$PATH" LC_ALL=C TERM=dumb
 unset NO_COLOR MAKEFLAGS
 

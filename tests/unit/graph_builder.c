@@ -127,7 +127,7 @@ static struct pb tensor_of(const struct writer *w, const char **p, const char *n
         struct pb raw = {0};
         int count = ints_of(w, p, "}", data);
         for (int i = 0; i < count; i++)
-            for (int j = 0; j < 8; j++) {
+            for (int j = 0; j < (type == 9 ? 1 : 8); j++) {
                 uint8_t byte = (uint8_t)((uint64_t)data[i] >> 8 * j);
                 pb_raw(&raw, &byte, 1);
             }

@@ -5,7 +5,7 @@
  *     ir 8 | producer NAME | opset DOMAIN VERSION      of the model; opset "-" is ai.onnx
  *     in x f32[2,?,64]                                 graph input; `in x` has no shape, ? is a symbolic dim
  *     param layers.0.wq.weight f32[64,64]              initializer without data
- *     param axes i64[2]{0,-1}                          initializer with data (i64 only)
+ *     param axes i64[2]{0,-1}                          initializer with data (i64 or bool)
  *     info y f32[2,64]                                 value_info
  *     out y                                            graph output
  *     y = MatMul(x,w)                                  node without a name

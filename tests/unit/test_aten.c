@@ -335,3 +335,31 @@ Test(aten, warnings_name_the_nodes)
     expect_warning("tests/pt2/cond.pt2", NULL);
     expect_warning("tests/cases/layout/model.pt2", NULL);
 }
+
+/* out_dtype says which operator it runs. */
+Test(aten, products_of_integers_are_hidden)
+{
+    static const struct {
+        const char *op;
+        bool hides;
+    } table[] = {
+        {"torch.ops.aten.mm.default", true}, {"torch.ops.aten.mul.Tensor", false}, {"aten.mm", false}};
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        struct opened o;
+        char text[1024];
+        snprintf(
+            text, sizeof text,
+            "{\"graph_module\": {\"graph\": " GRAPH(
+                TENSOR("x"), "",
+                NODE("torch.ops.higher_order.out_dtype",
+                     ARG("", "{\"as_operator\": \"%s\"}") ", " ARG("", "{\"as_scalar_type\": 4}") ", " ARG(
+                         "", TENSOR("x")) ", " ARG("", TENSOR("x")),
+                     TENSOR("y"), ""),
+                "") ", \"signature\": {\"input_specs\": []}}}",
+            table[i].op);
+        open_bytes(&o, flat_archive(text));
+        cr_assert_eq(o.rc, 0, "%s", first_error(&o.d));
+        cr_expect_eq(aten_hides(&o.m, 0), table[i].hides, "%s", table[i].op);
+        close_model(&o);
+    }
+}

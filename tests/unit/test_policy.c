@@ -524,7 +524,7 @@ Test(policy, branches_in_a_row)
 /* A Loop over `trips` whose body carries s; `inside` computes t of s. */
 #define LOOP(trips, inside, after)                                                                           \
     "in x f32[2,8]\n" trips                                                                                  \
-    "\nparam yes bool[]\nparam w f32[8,8]\nA: a = MatMul(x,w)\nL: y = Loop(n,yes,a)\nbody body\n"            \
+    "\nparam yes bool[]{1}\nparam w f32[8,8]\nA: a = MatMul(x,w)\nL: y = Loop(n,yes,a)\nbody body\n"         \
     "in i i64[]\nin c bool[]\nin s f32[2,8]\nco = Identity(c)\n" inside "out co\nout t\nend\n" after
 
 #define ONE_MM  "T: t = MatMul(s,w)\n"
@@ -619,9 +619,10 @@ Test(policy, while_loop)
 /* A count is an upper bound where the condition may end the loop. */
 Test(policy, loop_that_may_end_early)
 {
-    bench_add(&b, "in x f32[2,8]\nparam n i64[]{4}\nparam yes bool[]\nparam w f32[8,8]\nA: a = MatMul(x,w)\n"
-                  "L: y = Loop(n,yes,a)\nbody body\nin i i64[]\nin c bool[]\nin s f32[2,8]\n" ONE_MM
-                  "m = ReduceMax(t)\nco = Less(m,m)\nout co\nout t\nend\n" AFTER);
+    bench_add(&b,
+              "in x f32[2,8]\nparam n i64[]{4}\nparam yes bool[]{1}\nparam w f32[8,8]\nA: a = MatMul(x,w)\n"
+              "L: y = Loop(n,yes,a)\nbody body\nin i i64[]\nin c bool[]\nin s f32[2,8]\n" ONE_MM
+              "m = ReduceMax(t)\nco = Less(m,m)\nout co\nout t\nend\n" AFTER);
     b.o.whole = true;
     assert_refused(&b, IR_EPOLICY, "trip count is not known");
 }
@@ -631,7 +632,7 @@ Test(policy, loop_with_constant_condition)
 {
     bench_add(
         &b,
-        "in x f32[2,8]\nparam n i64[]{2}\nparam w f32[8,8]\nA: a = MatMul(x,w)\nk = Constant() value=bool[]\n"
+        "in x f32[2,8]\nparam n i64[]{2}\nparam w f32[8,8]\nA: a = MatMul(x,w)\nk = Constant() value=bool[]{1}\n"
         "L: y = Loop(n,,a)\nbody body\nin i i64[]\nin c bool[]\nin s f32[2,8]\n" ONE_MM
         "co = Identity(k)\nout co\nout t\nend\n" AFTER);
     b.o.whole = true;
@@ -639,10 +640,71 @@ Test(policy, loop_with_constant_condition)
     assert_text(bench_columns(&b, "p"), "save\nrecompute\nsave\nrecompute\n");
 }
 
+/* A condition that is false from the start: no iteration counts, as with a trip count of 0. */
+Test(policy, loop_that_is_never_entered)
+{
+    static const char *const trips[] = {"param n i64[]{4}", "in n i64[]",
+                                        "param n i64[]{9223372036854775807}"};
+    for (size_t i = 0; i < sizeof trips / sizeof *trips; i++) {
+        bench_add(&b, "in x f32[2,8]\n%s\nparam no bool[]{0}\nparam w f32[8,8]\nA: a = MatMul(x,w)\n",
+                  trips[i]);
+        bench_add(&b, "L: y = Loop(n,no,a)\nbody body\nin i i64[]\nin c bool[]\nin s f32[2,8]\n" ONE_MM
+                      "co = Identity(c)\nout co\nout t\nend\n" AFTER);
+        b.o.whole = true;
+        assert_reasons("A odd:1\n/1:Loop/body|T even:2\nB even:2\n");
+        cr_assert_eq(b.p.n_varies, 0);
+        bench_free(&b);
+        bench_init(&b);
+    }
+}
+
+/* A condition that the body makes false: one iteration, whatever the trip count, unless that may be 0. */
+Test(policy, loop_that_ends_after_one_iteration)
+{
+    static const char *const trips[] = {"param n i64[]{2}\nL: y = Loop(n,,a)",
+                                        "param n i64[]{100}\nL: y = Loop(n,,a)", "L: y = Loop(,,a)",
+                                        "param yes bool[]{1}\nL: y = Loop(,yes,a)"};
+    static const char body[] = "\nbody body\nin i i64[]\nin c bool[]\nin s f32[2,8]\n" ONE_MM
+                               "k = Constant() value=i64[]{0}\nco = Cast(k) to=9\nout co\nout t\nend\n" AFTER;
+    for (size_t i = 0; i < sizeof trips / sizeof *trips; i++) {
+        bench_add(&b, "in x f32[2,8]\nparam w f32[8,8]\nA: a = MatMul(x,w)\n%s%s", trips[i], body);
+        b.o.whole = true;
+        assert_reasons("A odd:1\n/1:Loop/body|T even:2\nB odd:3\n");
+        cr_assert_eq(b.p.n_varies, 0);
+        bench_free(&b);
+        bench_init(&b);
+    }
+    bench_add(&b, "in x f32[2,8]\nparam w f32[8,8]\nA: a = MatMul(x,w)\nin n i64[]\nL: y = Loop(n,,a)%s",
+              body);
+    b.o.whole = true;
+    assert_refused(&b, IR_EPOLICY, "trip count is not known");
+}
+
+/* A condition computed from weights is the same each time, but who knows what? */
+Test(policy, loop_with_a_fixed_condition)
+{
+    bench_add(&b, "in x f32[2,8]\nparam n i64[]{2}\nparam w f32[8,8]\nA: a = MatMul(x,w)\nm = ReduceMax(w) "
+                  "keepdims=0\nk = Greater(m,m)\n"
+                  "L: y = Loop(n,k,a)\nbody body\nin i i64[]\nin c bool[]\nin s f32[2,8]\n" ONE_MM
+                  "co = Identity(c)\nout co\nout t\nend\n" AFTER);
+    b.o.whole = true;
+    assert_refused(&b, IR_EPOLICY, "trip count is not known");
+}
+
+/* Counts that are too large stop growing; whether they are odd stays right. */
+Test(policy, loop_with_more_trips_than_can_be_counted)
+{
+    bench_add(&b, LOOP("param n i64[]{4294967296}", ONE_MM,
+                       AFTER "\nC: u = MatMul(z,w)\nD: v = MatMul(u,w)\nout v"));
+    b.o.whole = true;
+    assert_planned(&b);
+    assert_text(bench_columns(&b, "r"), "odd:1\neven:2\neven:4294967294\nodd:4294967295\neven:4294967294\n");
+}
+
 /* Nothing of the call lies after the loop, and all of it inside: each iteration is a call. */
 Test(policy, block_inside_a_loop)
 {
-    bench_add(&b, "in x f32[2,8]\nin n i64[]\nparam yes bool[]\nparam block.a.weight f32[8,8]\nparam "
+    bench_add(&b, "in x f32[2,8]\nin n i64[]\nparam yes bool[]{1}\nparam block.a.weight f32[8,8]\nparam "
                   "block.b.weight f32[8,8]\n"
                   "param block.c.weight f32[8,8]\nL: y = Loop(n,yes,x)\n"
                   "body body\nin i i64[]\nin c bool[]\nin s f32[2,8]\nco = Identity(c)\nt1 = "
@@ -666,6 +728,46 @@ Test(policy, nested_loops)
     b.o.whole = true;
     assert_planned(&b);
     assert_text(bench_columns(&b, "r"), "odd:1\neven:2\nodd:3\neven:4\nodd:5\neven:6\nodd:7\neven:8\n");
+}
+
+/* Iterations of the outer one have rows of their own; the inner one is one loop in each, not one loop in all.
+ */
+Test(policy, nested_loops_unknown_inside)
+{
+    bench_add(&b, LOOP("param n i64[]{2}", INNER("in n2 i64[]", "S: t2 = MatMul(s2,w)\n"), AFTER));
+    b.o.whole = true;
+    assert_refused(&b, IR_EPOLICY,
+                   "the body of 'K' counts 1 mm an iteration and its trip count is not known");
+}
+
+Test(policy, nested_loops_unknown_but_even_inside)
+{
+    bench_add(&b, LOOP("param n i64[]{2}",
+                       INNER("in n2 i64[]", "S: q2 = MatMul(s2,w)\nU: t2 = MatMul(q2,w)\n"), AFTER));
+    b.o.whole = true;
+    assert_planned(&b);
+    assert_text(bench_columns(&b, "r"), "odd:1\neven:2\nodd:3\neven:4\nodd:5\neven:6\n");
+    cr_assert_eq(b.p.n_varies, 0);
+}
+
+/* 2 times 100: the rows of the inner one stand for all of its iterations, in each of the outer ones. */
+Test(policy, nested_loops_with_many_trips_inside)
+{
+    bench_add(&b, LOOP("param n i64[]{2}", INNER("param n2 i64[]{101}", "S: t2 = MatMul(s2,w)\n"), AFTER));
+    b.o.whole = true;
+    assert_planned(&b);
+    assert_text(bench_columns(&b, "r"), "odd:1\neven:2\nodd:103\neven:204\n");
+}
+
+/* A block that is called in the inner one has a region for each of its iterations. */
+Test(policy, block_inside_nested_loops)
+{
+    bench_add(&b,
+              LOOP("param n i64[]{2}\nparam block.a.weight f32[8,8]",
+                   INNER("in n2 i64[]", "t1 = Transpose(block.a.weight)\nS: t2 = MatMul(s2,t1)\n"), "out y"));
+    bench_blocks(&b, "block");
+    assert_planned(&b);
+    assert_text(bench_columns(&b, "br"), "- outside\nblock#0 odd:1\nblock#0 odd:1\n");
 }
 
 /* The outer one runs nobody knows how often; the inner one counts 3 each time, or 100. */
@@ -715,7 +817,7 @@ Test(policy, block_inside_a_known_loop)
 {
     bench_add(
         &b,
-        "in x f32[2,8]\nparam n i64[]{2}\nparam yes bool[]\nparam block.a.weight f32[8,8]\nparam w f32[8,8]\n"
+        "in x f32[2,8]\nparam n i64[]{2}\nparam yes bool[]{1}\nparam block.a.weight f32[8,8]\nparam w f32[8,8]\n"
         "L: y = Loop(n,yes,x)\nbody body\nin i i64[]\nin c bool[]\nin s f32[2,8]\nco = Identity(c)\nt1 = "
         "Transpose(block.a.weight)\n"
         "S: t = MatMul(s,t1)\nout co\nout t\nend\n/Relu: r = Relu(y)\n/head/MatMul: z = MatMul(r,w)\nout z");
@@ -729,7 +831,7 @@ Test(policy, block_inside_a_known_loop)
  * did. */
 Test(policy, loop_in_a_branch)
 {
-    bench_add(&b, BRANCHES("param n i64[]{2}\nparam yes bool[]\nL: l = Loop(n,yes,a)\nbody body\nin i "
+    bench_add(&b, BRANCHES("param n i64[]{2}\nparam yes bool[]{1}\nL: l = Loop(n,yes,a)\nbody body\nin i "
                            "i64[]\nin c bool[]\nin s f32[2,8]\nco = Identity(c)\n"
                            "S: t = MatMul(s,w)\nout co\nout t\nend\nout l\n",
                            "e = Relu(a)\nE: f = MatMul(e,w)\nF: g = MatMul(f,w)\nout g\n",
@@ -739,18 +841,88 @@ Test(policy, loop_in_a_branch)
     assert_text(bench_columns(&b, "p"), "save\nrecompute\nsave\nrecompute\nsave\nrecompute\n");
 }
 
+#define SCAN(x, attributes, inside)                                                                          \
+    "in x " x "\nin h f32[2,8]\nparam w f32[8,8]\nA: a = MatMul(h,w)\nL: y,ys = Scan(a,x) " attributes       \
+    "\nbody body\nin s f32[2,8]\nin e f32[2,8]\n" inside "u = Relu(r)\nout r\nout u\nend\n"                  \
+    "B: z = MatMul(y,w)\nout z\nout ys"
+
 /* Scan runs as often as its input is long. */
 Test(policy, scan)
 {
-    bench_add(&b, "in x f32[5,2,8]\nin h f32[2,8]\nparam w f32[8,8]\nA: a = MatMul(h,w)\nL: y,ys = Scan(a,x) "
-                  "num_scan_inputs=1\n"
-                  "body body\nin s f32[2,8]\nin e f32[2,8]\nS: q = MatMul(s,w)\nT: r = MatMul(q,w)\nu = "
-                  "Relu(r)\nout r\nout u\nend\n"
-                  "B: z = MatMul(y,w)\nout z\nout ys");
+    bench_add(&b, SCAN("f32[3,2,8]", "num_scan_inputs=1", "S: q = MatMul(s,w)\nT: r = MatMul(q,w)\n"));
     b.o.whole = true;
     assert_planned(&b);
-    assert_text(bench_columns(&b, "np"),
-                "A save\n/1:Scan/body|S recompute\n/1:Scan/body|T save\nB recompute\n");
+    assert_text(bench_columns(&b, "nr"),
+                "A odd:1\n/1:Scan/body|S even:2\n/1:Scan/body|T odd:3\n/1:Scan/body|S even:4\n/1:Scan/body|T "
+                "odd:5\n/1:Scan/body|S even:6\n/1:Scan/body|T odd:7\nB even:8\n");
+    cr_assert_eq(b.p.n_varies, 0);
+}
+
+/* ... along its axis. */
+Test(policy, scan_axis)
+{
+    static const char *const scans[] = {
+        SCAN("f32[2,3,8]", "num_scan_inputs=1 scan_input_axes=[1]", "S: r = MatMul(s,w)\n"),
+        SCAN("f32[2,3,8]", "scan_input_axes=[-2] num_scan_inputs=1", "S: r = MatMul(s,w)\n")};
+    for (size_t i = 0; i < sizeof scans / sizeof *scans; i++) {
+        bench_add(&b, "%s", scans[i]);
+        b.o.whole = true;
+        assert_reasons(
+            "A odd:1\n/1:Scan/body|S even:2\n/1:Scan/body|S odd:3\n/1:Scan/body|S even:4\nB odd:5\n");
+        assert_says(&b, DIAG_WARNING, "mm 'S' in the body of 'L': iterations decide differently");
+        bench_free(&b);
+        bench_init(&b);
+    }
+}
+
+/* An axis that its input does not have, no number of inputs, or one operand more, as before opset 9. */
+Test(policy, scan_that_does_not_tell)
+{
+    static const char *const scans[] = {
+        SCAN("f32[2,3,8]", "num_scan_inputs=1 scan_input_axes=[3]", "S: r = MatMul(s,w)\n"),
+        SCAN("f32[2,3,8]", "num_scan_inputs=1 scan_input_axes=[-4]", "S: r = MatMul(s,w)\n"),
+        SCAN("f32[2,3,8]", "num_scan_inputs=1 scan_input_axes=[-9223372036854775808]",
+             "S: r = MatMul(s,w)\n"),
+        SCAN("f32[2,3,8]", "num_scan_inputs=3", "S: r = MatMul(s,w)\n"),
+        SCAN("f32[2,3,8]", "num_scan_inputs=0", "S: r = MatMul(s,w)\n"),
+        SCAN("f32[2,3,8]", "", "S: r = MatMul(s,w)\n"),
+        "in x f32[1,3,2,8]\nin h f32[1,2,8]\nparam w f32[8,8]\nL: y,ys = Scan(,h,x) num_scan_inputs=1\nbody body\nin "
+        "s f32[2,8]\nin e f32[2,8]\nS: r = MatMul(s,w)\nu = Relu(r)\nout r\nout u\nend\nB: z = "
+        "MatMul(y,w)\nout z\nout ys"};
+    for (size_t i = 0; i < sizeof scans / sizeof *scans; i++) {
+        bench_add(&b, "%s", scans[i]);
+        b.o.whole = true;
+        assert_refused(&b, IR_EPOLICY,
+                       "the body of 'L' counts 1 mm an iteration and its trip count is not known");
+        bench_free(&b);
+        bench_init(&b);
+    }
+}
+
+Test(policy, sequence_map)
+{
+    bench_add(
+        &b,
+        "in x\nparam w f32[8,8]\nL: y = SequenceMap(x)\nbody body\nin s f32[2,8]\nS: r = MatMul(s,w)\nout "
+        "r\nend\nout y");
+    b.o.whole = true;
+    assert_refused(&b, IR_EPOLICY,
+                   "the body of 'L' counts 1 mm an iteration and its trip count is not known");
+}
+
+/* Somebody's operator with graphs: nobody knows how it runs them, and that is said where it matters. */
+Test(policy, graphs_of_an_unknown_operator)
+{
+    bench_add(&b,
+              "in x f32[2,8]\nparam w f32[8,8]\nA: a = MatMul(x,w)\nL: y = acme::If(a)\nbody one\nS: r = "
+              "MatMul(a,w)\nout r\nend\nbody two\nT: q = MatMul(a,w)\nout q\nend\nK: p = acme::Loop(y)\nbody "
+              "body\nu = Relu(x)\nout u\nend\nB: z = MatMul(y,w)\nout z");
+    b.o.whole = true;
+    assert_reasons("A odd:1\n/1:If/one|S even:2\n/1:If/two|T odd:3\nB even:4\n");
+    assert_says(&b, DIAG_WARNING,
+                "mms lie in 2 graphs of which it is not known how often they are run (the first in node "
+                "'L', acme:If): taken to run once, where the node stands");
+    assert_silent(&b, DIAG_WARNING, "'K'");
 }
 
 Test(policy, scan_odd)
@@ -766,7 +938,7 @@ Test(policy, scan_odd)
 /* Many rows in one body are gone through in a time that grows with their number, not with its square. */
 Test(policy, large_bodies)
 {
-    bench_add(&b, "in x f32[2,8]\nparam n i64[]{3}\nparam yes bool[]\nparam w f32[8,8]\nA: a = "
+    bench_add(&b, "in x f32[2,8]\nparam n i64[]{3}\nparam yes bool[]{1}\nparam w f32[8,8]\nA: a = "
                   "MatMul(x,w)\nL: y = Loop(n,yes,a)\nbody body\n"
                   "in i i64[]\nin c bool[]\nin s0 f32[2,8]\nco = Identity(c)");
     for (int i = 0; i < 20000; i++)

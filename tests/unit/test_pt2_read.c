@@ -256,6 +256,82 @@ Test(pt2_read, what_a_body_walks_over_or_carries_is_its_own)
     close_model(&o);
 }
 
+/* A program with one node of two graphs, which get c and x and what else is said. */
+static void open_node(struct opened *o, const char *target, const char *more)
+{
+    static const char graph[] =
+        "{\"name\": \"\", \"arg\": {\"as_graph\": {\"name\": \"g\", \"graph\": " GRAPH("", "", "", "") "}}}";
+    static const char args[] =
+        "{\"name\": \"\", \"arg\": {\"as_tensors\": [{\"name\": \"c\"}, {\"name\": \"c\"}]}}, "
+        "{\"name\": \"\", \"arg\": {\"as_tensors\": [{\"name\": \"x\"}]}}";
+    char text[4096];
+    snprintf(
+        text, sizeof text,
+        "{\"graph_module\": {\"graph\": {\"inputs\": [" TENSOR("c") ", " TENSOR(
+            "x") "], \"outputs\": [], "
+                 "\"tensor_values\": {}, \"nodes\": [{\"target\": \"torch.ops.higher_order.%s\", \"outputs\": [], "
+                 "\"metadata\": {}, \"inputs\": [%s, %s, %s%s]}]}, \"signature\": {\"input_specs\": []}}}",
+        target, graph, graph, args, more);
+    open_text(o, text);
+    cr_assert_eq(o->rc, 0, "%s: %s", target, first_error(&o->d));
+    cr_assert_eq(o->m.n_graphs, 3);
+}
+
+Test(pt2_read, how_operators_run_their_graphs)
+{
+    static const struct {
+        const char *target;
+        enum ir_runs first, second;
+    } table[] = {
+        {"cond", IR_RUNS_EITHER, IR_RUNS_EITHER},
+        {"while_loop", IR_RUNS_TEST, IR_RUNS_WHILE},
+        {"map_impl", IR_RUNS_OVER, IR_RUNS_OVER},
+        {"scan", IR_RUNS_OVER, IR_RUNS_OVER},
+        {"associative_scan", IR_RUNS_WHILE, IR_RUNS_WHILE},
+        {"wrap_with_set_grad_enabled", IR_RUNS_ONCE, IR_RUNS_ONCE},
+        {"wrap_with_autocast", IR_RUNS_ONCE, IR_RUNS_ONCE},
+        {"invoke_subgraph", IR_RUNS_ONCE, IR_RUNS_ONCE},
+        {"hints_wrapper", IR_RUNS_ONCE, IR_RUNS_ONCE},
+        {"strict_mode", IR_RUNS_ONCE, IR_RUNS_ONCE},
+        {"run_const_graph", IR_RUNS_ONCE, IR_RUNS_ONCE},
+        {"flex_attention", IR_RUNS_UNKNOWN, IR_RUNS_UNKNOWN},
+        {"autograd_function_apply", IR_RUNS_UNKNOWN, IR_RUNS_UNKNOWN},
+    };
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        struct opened o;
+        open_node(&o, table[i].target, "");
+        cr_expect_eq(o.m.graphs[1].runs, table[i].first, "%s", table[i].target);
+        cr_expect_eq(o.m.graphs[2].runs, table[i].second, "%s", table[i].target);
+        close_model(&o);
+    }
+}
+
+/* map walks over the first list after its graph, along axis 0; scan over the second, along the axis that
+ * follows, if one does. */
+Test(pt2_read, what_is_walked_over)
+{
+    static const struct {
+        const char *target, *more;
+        uint32_t over;
+        int32_t axis;
+    } table[] = {
+        {"map_impl", "", 0, 0},
+        {"map_impl", ", " ARG("", "{\"as_int\": 1}"), 0, 0},
+        {"scan", "", 2, 0},
+        {"scan", ", " ARG("", "{\"as_int\": 1}") ", " ARG("", "{\"as_bool\": true}"), 2, 1},
+        {"scan", ", " ARG("", "{\"as_int\": -2}"), 2, -2},
+        {"scan", ", " ARG("", "{\"as_int\": 4294967296}"), 2, IR_RANK_MAX},
+        {"scan", ", " ARG("", "{\"as_tensors\": []}"), 2, 0},
+    };
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        struct opened o;
+        open_node(&o, table[i].target, table[i].more);
+        cr_expect_eq(o.m.graphs[1].over, table[i].over, "%zu", i);
+        cr_expect_eq(o.m.graphs[1].axis, table[i].axis, "%zu: %d", i, o.m.graphs[1].axis);
+        close_model(&o);
+    }
+}
+
 Test(pt2_read, modes_of_nested_graphs)
 {
     struct opened o;
