@@ -12,7 +12,8 @@
  * first and is NULL after a failure. What went wrong, and where, is in the diag object. Getters return
  * borrowed pointers that live as long as the object they came from. Nothing is global: different models may
  * be used from different threads at the same time; one model, with its plans and diag, from one thread at a
- * time. The library never prints, never exits and installs no signal handlers.
+ * time. The library never prints, never exits and installs no signal handlers. Pointers must point to
+ * something, but where NULL is said to be allowed; a list of 0 elements may be NULL.
  *
  * Files are mapped, never copied to memory. If another process truncates a file while it is mapped, the
  * kernel sends SIGBUS: a program that cannot rule that out installs a handler (as the command line does) or
@@ -40,8 +41,7 @@ extern "C" {
 /* Version of the library that is linked, as "major.minor.patch". */
 const char *sactag_version(void);
 
-/* ---- results
- * ------------------------------------------------------------------------------------------------- */
+/* ---- results ---- */
 
 enum sactag_status {
     SACTAG_OK = 0,
@@ -65,8 +65,7 @@ struct sactag_text {
 };
 #define SACTAG_ARG(t) (int)((t).n > 0x7fffffff ? 0x7fffffff : (t).n), ((t).s ? (t).s : "")
 
-/* ---- diagnostics
- * ---------------------------------------------------------------------------------------------- */
+/* ---- diagnostics ---- */
 
 typedef struct sactag_diag sactag_diag;
 
@@ -96,8 +95,7 @@ size_t sactag_message_text(char *out, size_t cap, const struct sactag_message *m
 /* The first error's text with its place, "" if there is none. Lives until the next call on this diag. */
 const char *sactag_diag_error(const sactag_diag *d);
 
-/* ---- models
- * --------------------------------------------------------------------------------------------------- */
+/* ---- models ---- */
 
 /* Bounds on what a hostile file can make us do. Past one: SACTAG_EINPUT. 0 in a field means the default. */
 #define SACTAG_MAX_DEPTH       64 /* graphs nested in graphs; torch.export nests fewer than 10 */
@@ -152,8 +150,7 @@ void sactag_get_info(const sactag_model *m, struct sactag_info *out);
  * model. */
 int sactag_digest(sactag_model *m, char out[33], sactag_diag *d);
 
-/* ---- policy options
- * -------------------------------------------------------------------------------------------- */
+/* ---- policy options ---- */
 
 enum sactag_match { SACTAG_MATCH_DEFAULT, SACTAG_MATCH_EXACT, SACTAG_MATCH_SUBSTRING, SACTAG_MATCH_GLOB };
 enum sactag_mm_rule { SACTAG_MM_DEFAULT, SACTAG_MM_ONNX, SACTAG_MM_TORCH };
@@ -186,8 +183,7 @@ struct sactag_options {
 /* Defaults; always call it, so that fields added later are set. */
 void sactag_options_init(struct sactag_options *o);
 
-/* ---- plans
- * ------------------------------------------------------------------------------------------------------ */
+/* ---- plans ---- */
 
 enum sactag_policy { SACTAG_NONE, SACTAG_SAVE, SACTAG_RECOMPUTE };
 enum sactag_evidence {
@@ -274,8 +270,7 @@ size_t sactag_plan_linear_count(const sactag_plan *p);
 void sactag_plan_linear(const sactag_plan *p, size_t i, struct sactag_linear *out);
 void sactag_plan_summary(const sactag_plan *p, struct sactag_summary *out);
 
-/* ---- writing
- * ----------------------------------------------------------------------------------------------------- */
+/* ---- writing ---- */
 
 enum sactag_carrier { SACTAG_CARRIER_METADATA, SACTAG_CARRIER_ATTRIBUTE, SACTAG_CARRIER_POPART };
 enum sactag_external {
@@ -333,8 +328,7 @@ int sactag_strip_fd(sactag_model *m, int fd, const struct sactag_write_options *
 int sactag_strip_buffer(sactag_model *m, void **bytes, size_t *n, const struct sactag_write_options *w,
                         sactag_diag *d);
 
-/* ---- looking inside
- * ------------------------------------------------------------------------------------------------ */
+/* ---- looking inside ---- */
 
 typedef int (*sactag_put)(void *ctx, const char *text, size_t n);
 /* Stable text of the IR; and Graphviz, coloured by the plan's policies (p may be NULL). put's non-zero return
@@ -342,8 +336,7 @@ typedef int (*sactag_put)(void *ctx, const char *text, size_t n);
 int sactag_dump_ir(sactag_model *m, sactag_put put, void *ctx, sactag_diag *d);
 int sactag_dot(sactag_model *m, const sactag_plan *p, sactag_put put, void *ctx, sactag_diag *d);
 
-/* ---- plan files
- * ------------------------------------------------------------------------------------------------- */
+/* ---- plan files ---- */
 
 /* The plan as a JSON document (docs/FORMATS.md, docs/plan.schema.json): the graph's digest, the options, the
  * blocks with what they force, the rows. Of what sactag_read_tags() gave, a document "tags". `name`: the
@@ -383,8 +376,7 @@ int sactag_decide_tagged(sactag_plan **out, sactag_model *m, const struct sactag
  * node that is not there, or an mm has none. SACTAG_EMEM. */
 int sactag_apply(sactag_plan **out, sactag_model *m, const sactag_plan *file, bool rebase, sactag_diag *d);
 
-/* ---- comparing
- * ------------------------------------------------------------------------------------------------ */
+/* ---- comparing ---- */
 
 /* What became of an mm from plan a to plan b. */
 enum sactag_change_kind {
@@ -440,8 +432,7 @@ size_t sactag_changes_count(const sactag_changes *c);
 struct sactag_change sactag_changes_get(const sactag_changes *c, size_t i);
 struct sactag_change_summary sactag_changes_summary(const sactag_changes *c);
 
-/* ---- checking
- * ------------------------------------------------------------------------------------------------- */
+/* ---- checking ---- */
 
 enum sactag_problem_kind {
     SACTAG_NOT_TAGGED,    /* the model carries no tags at all */

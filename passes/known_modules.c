@@ -1,8 +1,7 @@
 /* Known modules: which modules the file tells of, and what each scope's module is called in full.
  *
- * Needs walk and scope. A module is learnt from the names of its parameters, from exporter metadata, from a
- * .pt2's list, from
- * --blocks, and from scopes. Whether it is a Linear is settled by passes/linear.c. */
+ * Needs walk and scope. A module is learnt from the names of its parameters, from exporter metadata, from the
+ * list of a .pt2, from --blocks, and from scopes. Whether it is a Linear is settled by passes/linear.c. */
 #include "passes/linear.h"
 
 #include "passes/fqn.h"

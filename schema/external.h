@@ -44,9 +44,9 @@ struct external {
 
 /* Looks at what has to be brought along for writing the model whose path is `in` (NULL: not known) to `out`,
  * and whether all of it is there; nothing is written yet. Nothing has to when the model has no such data or
- * both are in one folder. 0; IR_EUSAGE: EXTERNAL_REFUSE, or `in` is not known, or `out` is a
- * data file itself; IR_EINPUT: unsafe, or too
- * short; IR_EIO, also: missing; IR_EMEM; reported. In each case to be closed. `watch` may be NULL. */
+ * both are in one folder. 0; IR_EUSAGE: EXTERNAL_REFUSE, or `in` is not known, or `out` is a data file
+ * itself; IR_EINPUT: unsafe, or too short; IR_EIO, also: missing; IR_EMEM; reported. In each case to be
+ * closed. `watch` may be NULL. */
 int external_open(struct external *x, const struct ir_model *m, const char *in, const char *out,
                   enum external_how how, bool no_sync, const struct file_watch *watch, struct diag *d);
 

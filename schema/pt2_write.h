@@ -7,9 +7,8 @@
  * are, weights included, which are never read.
  *
  * Keys begin with PT2_TAG; when the model has a "sac.plan" of ours, all that do are ours. Stripping takes
- * them out again, which gives the original bytes, but for what "sac.undo" has to remember, a list of items
- * that end in
- * ';':
+ * them out again, which gives the original bytes, but for what "sac.undo" has to remember, a list of items,
+ * each with a semicolon behind it:
  *     n12=7b7d   node 12's custom was this (hexadecimal), for taking out our members would not give it back:
  *                an empty object, or one with keys of the kind that ours are
  *     m=7b7d     the same of the model's
