@@ -244,12 +244,14 @@ static int closest(struct state *s, struct str name, struct list *out)
     return rc;
 }
 
-/* mms of blocks that multiply by a weight of which no name is known: any name might be theirs. */
+/* mms of blocks that multiply by a weight of which no name is known: any name might be theirs. That of the
+ * module whose code multiplies says nothing of whose the weight is. */
 static int nameless(struct state *s, struct list *out)
 {
     for (uint32_t i = 0; i < s->n_mms; i++) {
         const struct mm *mm = &s->mms[i];
-        if (!mm->counted || mm->block == IR_NONE || mm->fqn.n || mm->weight.value == IR_NONE)
+        if (!(mm->counted || mm->aten == ATEN_ADDMM) || mm->block == IR_NONE || !mm->nameless ||
+            mm->weight.value == IR_NONE)
             continue;
         struct str name = node_name(s, mm->step);
         if (name.n == 0)
@@ -257,6 +259,31 @@ static int nameless(struct state *s, struct list *out)
         int rc = list_add(s, out, name);
         if (rc)
             return rc;
+    }
+    return 0;
+}
+
+/* Is `text` the name `name` in full, or in some block? */
+static bool named_in_block(struct state *s, struct str text, struct str name)
+{
+    if (!str_ends(text, name))
+        return false;
+    if (text.n == name.n || whole_graph(s))
+        return text.n == name.n;
+    uint32_t module = modules_find(&s->modules, str_sub(text, 0, text.n - name.n - 1));
+    uint32_t block = module == NAME_NONE ? IR_NONE : s->module_block[module];
+    return block != IR_NONE && str_eq(fqn_relative(text, block_base(s, block)), name);
+}
+
+/* Is it a parameter's name? Then it is no module's: a module cannot have both. */
+static int is_parameter(struct state *s, struct str name, bool *is)
+{
+    *is = false;
+    for (uint32_t i = 0; !*is && i < s->n_named; i++) {
+        struct str text = fqn_clean(ir_value_name(s->m, s->named[i].value), &s->arena);
+        if (!text.s)
+            return IR_EMEM;
+        *is = named_in_block(s, text, name);
     }
     return 0;
 }
@@ -283,7 +310,10 @@ static int missed(struct state *s, struct str name, const struct hits *h)
         return s->o->strict ? diag_error(s->d, IR_EPOLICY, "FQN '%.*s' matches in no block", STR_ARG(name))
                             : 0;
     }
-    int rc = nameless(s, &unnamed);
+    bool parameter;
+    int rc = is_parameter(s, name, &parameter);
+    if (!rc && !parameter)
+        rc = nameless(s, &unnamed);
     if (!rc && unnamed.n)
         return diag_error(
             s->d, IR_EPOLICY,

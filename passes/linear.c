@@ -226,6 +226,10 @@ static int name_mm(struct namer *k, struct mm *mm)
     }
     bool by_scope = scope && fqn.fqn.n && (by_param || kind == PARAM_NO_NAME || sc->cls.n) &&
                     scope_is_linear(k, mm, scope, fqn);
+    if (!by_param && !by_scope && kind == PARAM_NO_NAME && fqn.fqn.n && fqn_inside(owner.fqn, fqn.fqn)) {
+        fqn = owner; /* F.linear(x, self.out.weight, self.out.bias): a module inside the scope's */
+        scope_ev = EV_BIAS, loose = mm->unsettled = false, by_scope = true;
+    }
     bool clash = scope && param.fqn.n && kind != PARAM_BIAS && !agrees(sc, param);
     if (clash && !(gathered && by_scope) && k->contradictions++ == 0)
         k->first_contradiction = mm->step;
@@ -247,6 +251,7 @@ static int name_mm(struct namer *k, struct mm *mm)
         }
     }
     mm->linear = by_param || by_scope;
+    mm->nameless = !mm->linear && mm->kind != MM_KIND_ATEN && kind == PARAM_NO_NAME && param.fqn.n == 0;
     int rc = by_param ? linear_mark(s, param.fqn, param.id, mm, EV_PARAM, false) : 0;
     mm->scope_linear = by_scope && !(by_param && !clash);
     if (!rc && mm->scope_linear && !mm->unsettled)

@@ -271,23 +271,16 @@ int find_bias(struct state *s, struct mm *mm)
     return str_is(reader->type, "Add") && !reader->domain.n ? find_added_bias(s, mm, product) : 0;
 }
 
-/* "ij,jk->ik": what torch.tensordot over one dimension is exported to. */
+/* torch.tensordot(), which runs as an mm, is exported in these letters, of operands that are made matrices
+ * first. torch.einsum() keeps the letters that its caller chose, and runs as a bmm. */
 static bool is_tensordot(struct state *s, struct step st)
 {
     struct ir_attr a;
-    char c[9];
-    size_t n = 0;
-    if (walk_attr(&s->walk, st, "equation", &a) != 1 || a.kind != IR_ATTR_STR)
+    if (walk_attr(&s->walk, st, "equation", &a) != 1 || a.kind != IR_ATTR_STR || !str_is(a.s, "ij,jk->ik"))
         return false;
-    for (size_t i = 0; i < a.s.n; i++) {
-        if (a.s.s[i] == ' ')
-            continue;
-        if (n == sizeof c)
-            return false;
-        c[n++] = a.s.s[i];
-    }
-    return n == 9 && c[2] == ',' && c[5] == '-' && c[6] == '>' && c[0] != c[1] && c[1] == c[3] &&
-           c[3] != c[4] && c[0] != c[4] && c[7] == c[0] && c[8] == c[4];
+    struct use lhs = walk_resolve(&s->walk, walk_input(&s->walk, st, 0));
+    struct step def = lhs.value == IR_NONE ? ((struct step){.node = IR_NONE}) : walk_def(&s->walk, lhs);
+    return def.node != IR_NONE && str_is(ir_node_op(s->m, &s->m->nodes[def.node])->type, "Reshape");
 }
 
 /* Does the op transpose its lhs? ONNX Runtime fuses a Transpose before a product into it: PyTorch multiplied
@@ -358,6 +351,13 @@ static void aten_gemm(struct state *s, struct mm *mm, struct step st)
         mm->aten_assumption = dense ? "assumed-contiguous" : "assumed-noncontiguous";
 }
 
+static void lower_einsum(struct state *s, struct mm *mm, struct step st)
+{
+    mm->aten = is_tensordot(s, st) ? ATEN_MM : ATEN_OTHER;
+    if (mm->aten == ATEN_MM)
+        mm->aten_assumption = "assumed-tensordot";
+}
+
 void lower_mm(struct state *s, struct mm *mm)
 {
     struct step st = walk_step(&s->walk, mm->step);
@@ -365,7 +365,7 @@ void lower_mm(struct state *s, struct mm *mm)
     if (mm->kind == GEMM)
         aten_gemm(s, mm, st);
     else if (mm->kind == EINSUM)
-        mm->aten = is_tensordot(s, st) ? ATEN_MM : ATEN_OTHER;
+        lower_einsum(s, mm, st);
     else
         aten_matmul(s, mm, st);
 }

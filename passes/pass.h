@@ -79,10 +79,11 @@ struct mm {
     struct str scope_fqn; /* what scope or metadata say, for matching where the weight is shared under another
                              name */
     enum evidence evidence;
-    bool linear;          /* y = x W^T of a Linear */
-    bool unsettled;       /* its scope is ambiguous: passes/block.c names it */
-    bool scope_linear;    /* ... and records its scope's module as a Linear */
-    bool loose;           /* fqn may lack containers that are never called */
+    bool linear;       /* y = x W^T of a Linear */
+    bool nameless;     /* ... or may be: the weight's name is lost, and the module is not known to be one */
+    bool unsettled;    /* its scope is ambiguous: passes/block.c names it */
+    bool scope_linear; /* ... and records its scope's module as a Linear */
+    bool loose;        /* fqn may lack containers that are never called */
     uint32_t block, call; /* IR_NONE outside blocks */
 };
 

@@ -287,6 +287,47 @@ Test(policy, outside_only)
     assert_refused(&b, IR_EPOLICY, "matches in no block");
 }
 
+/* F.linear(x, self.sub.gate.weight), folded: the weight's name is lost, and that of the block whose code
+ * multiplies says nothing of whose the weight is. */
+Test(policy, nameless_in_a_scope)
+{
+    bench_add(&b, "in x f32[2,8]\nparam 12 f32[8,8]\nparam 13 f32[8,6]\nparam 14 f32[6,8]\n"
+                  "/layers.0/proj/MatMul: a = MatMul(x,12)\n/layers.0/MatMul: c = MatMul(a,13)\n"
+                  "/layers.0/h/MatMul: d = MatMul(c,14)\nout d");
+    bench_blocks(&b, "layers.*");
+    bench_fqns(&b, "sub.gate");
+    assert_refused(&b, IR_EPOLICY,
+                   "FQN 'sub.gate' matches no known name, but 1 mm in blocks has none (/layers.0/MatMul): "
+                   "re-export with names kept, or say --force-shape KxN");
+    bench_fqns(&b, "h");
+    assert_planned(&b);
+}
+
+/* ... but a parameter's own name is known, and is no module's. */
+Test(policy, name_of_a_parameter)
+{
+    bench_add(&b, "in x f32[2,8]\nparam layers.0.w f32[8,8]\nparam 13 f32[8,6]\n"
+                  "/layers.0/MatMul: a = MatMul(x,layers.0.w)\n/layers.0/MatMul_1: c = MatMul(a,13)\nout c");
+    bench_blocks(&b, "layers.*");
+    bench_fqns(&b, "w");
+    assert_planned(&b);
+    assert_says(&b, DIAG_WARNING, "FQN 'w' matches in no block");
+    bench_fqns(&b, "v");
+    assert_refused(&b, IR_EPOLICY, "but 1 mm in blocks has none (/layers.0/MatMul_1)");
+}
+
+/* A bias of a module inside the scope's tells whose the weight is: nn.MultiheadAttention's out_proj. */
+Test(policy, named_by_a_bias_inside)
+{
+    bench_add(&b, "in x f32[2,5,8]\nparam 12 f32[8,8]\nparam layers.0.attn.out.bias f32[8]\n"
+                  "/layers.0/attn/MatMul: a = MatMul(x,12)\n"
+                  "/layers.0/attn/Add: c = Add(layers.0.attn.out.bias,a)\nout c");
+    bench_blocks(&b, "layers.*");
+    bench_fqns(&b, "attn.out");
+    assert_planned(&b);
+    assert_text(bench_columns(&b, "fer"), "layers.0.attn.out bias forced:8x8:attn.out\n");
+}
+
 /* A block's mm of which nothing is known: the name might be its own. */
 Test(policy, nameless)
 {
