@@ -4,6 +4,7 @@
  * Needs linear and block. Source: torchtitan's option "force recompute mm shapes by FQNs". */
 #include "passes/decide.h"
 #include "passes/fqn.h"
+#include "passes/linear.h"
 #include "passes/match.h"
 
 #include <stdlib.h>
@@ -244,14 +245,55 @@ static int closest(struct state *s, struct str name, struct list *out)
     return rc;
 }
 
-/* mms of blocks that multiply by a weight of which no name is known: any name might be theirs. That of the
- * module whose code multiplies says nothing of whose the weight is. */
-static int nameless(struct state *s, struct list *out)
+/* Is a module `fqn` inside that of the scope? */
+static bool inside_scope(const struct scope *sc, struct str fqn)
 {
+    if (sc->kind != SCOPE_NAME)
+        return fqn_inside(fqn, sc->fqn);
+    for (struct str up = fqn_parent(fqn); up.n; up = fqn_parent(up))
+        if (scope_fits(sc->atoms, sc->n_atoms, up, true))
+            return true;
+    return sc->n_atoms == 0;
+}
+
+/* A configured FQN, and in full in the block last asked about. */
+struct asked {
+    struct str name, full;
+    uint32_t block; /* IR_NONE: none yet */
+};
+
+/* Can the weight of an mm be that of the module asked for? Code uses the weights of its own module and of
+ * those inside. IR_EMEM, else 0. */
+static int may_be(struct state *s, const struct mm *mm, struct asked *a, bool *may)
+{
+    const struct scope *sc = &s->scopes[s->scope_of[mm->step]];
+    *may = true;
+    if (s->o->match != MATCH_EXACT || s->scope_of[mm->step] == 0 || inside_scope(sc, a->name))
+        return 0;
+    if (a->block != mm->block) {
+        a->block = mm->block;
+        a->full = fqn_join(&s->arena, block_base(s, mm->block), a->name);
+        if (!a->full.s)
+            return IR_EMEM;
+    }
+    *may = inside_scope(sc, a->full);
+    return 0;
+}
+
+/* mms of blocks that multiply by a weight of which no name is known: it might be that of the module asked
+ * for. The name of the module whose code multiplies does not tell. */
+static int nameless(struct state *s, struct str fqn, struct list *out)
+{
+    struct asked asked = {.name = fqn, .block = IR_NONE};
     for (uint32_t i = 0; i < s->n_mms; i++) {
         const struct mm *mm = &s->mms[i];
         if (!(mm->counted || mm->aten == ATEN_ADDMM) || mm->block == IR_NONE || !mm->nameless ||
             mm->weight.value == IR_NONE)
+            continue;
+        bool may;
+        if (may_be(s, mm, &asked, &may) != 0)
+            return IR_EMEM;
+        if (!may)
             continue;
         struct str name = node_name(s, mm->step);
         if (name.n == 0)
@@ -313,7 +355,7 @@ static int missed(struct state *s, struct str name, const struct hits *h)
     bool parameter;
     int rc = is_parameter(s, name, &parameter);
     if (!rc && !parameter)
-        rc = nameless(s, &unnamed);
+        rc = nameless(s, name, &unnamed);
     if (!rc && unnamed.n)
         return diag_error(
             s->d, IR_EPOLICY,

@@ -303,6 +303,23 @@ Test(policy, nameless_in_a_scope)
     assert_planned(&b);
 }
 
+/* Code uses the weights of its own module and of those inside: no name from elsewhere. */
+Test(policy, nameless_elsewhere)
+{
+    bench_add(&b, "in x f32[2,8]\nparam 12 f32[8,8]\nparam 13 f32[8,8]\nparam layers.0.c.w f32[8]\n"
+                  "/layers.0/c/MatMul: a = MatMul(x,12)\n/layers.0/c/Mul: d = Mul(a,layers.0.c.w)\n"
+                  "/layers.0/c/MatMul_1: e = MatMul(d,13)\nout e");
+    bench_blocks(&b, "layers.*");
+    bench_fqns(&b, "gate");
+    assert_planned(&b);
+    assert_says(&b, DIAG_WARNING, "FQN 'gate' matches in no block");
+    bench_fqns(&b, "c.gate");
+    assert_refused(&b, IR_EPOLICY, "2 mms in blocks have none");
+    bench_fqns(&b, "gate");
+    b.o.match = MATCH_SUBSTRING;
+    assert_refused(&b, IR_EPOLICY, "2 mms in blocks have none");
+}
+
 /* ... but a parameter's own name is known, and is no module's. */
 Test(policy, name_of_a_parameter)
 {
