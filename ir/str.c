@@ -47,6 +47,17 @@ ptrdiff_t str_find(struct str a, struct str needle)
     return p ? p - a.s : -1;
 }
 
+size_t str_decimal(char *out, uint64_t v)
+{
+    char digits[STR_DECIMAL_MAX];
+    size_t n = sizeof digits;
+    do
+        digits[--n] = (char)('0' + v % 10);
+    while ((v /= 10) != 0);
+    memcpy(out, digits + n, sizeof digits - n);
+    return sizeof digits - n;
+}
+
 static bool is_cont(unsigned char c)
 {
     return (c & 0xc0) == 0x80;

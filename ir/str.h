@@ -94,6 +94,10 @@ bool str_has_either(struct str a, char x, char y);
 /* Offset of the first occurrence of needle, or -1. */
 ptrdiff_t str_find(struct str a, struct str needle);
 
+/* The number in decimal, without a NUL; returns its length. */
+#define STR_DECIMAL_MAX 20
+size_t str_decimal(char *out, uint64_t v);
+
 /* Is it valid UTF-8? (Overlong forms, surrogates and code points past U+10FFFF are not.) */
 bool str_is_utf8(struct str s);
 

@@ -106,18 +106,23 @@ struct list {
 
 static void list_flush(struct list *l)
 {
-    char item[32];
+    char item[2 * STR_DECIMAL_MAX + 2];
+    size_t n = 0;
     if (!l->times)
         return;
-    int n = l->times > 1
-                ? snprintf(item, sizeof item, "%s%" PRIu32 "*%" PRIu32, l->n ? "," : "", l->gap, l->times)
-                : snprintf(item, sizeof item, "%s%" PRIu32, l->n ? "," : "", l->gap);
-    if (grow(&l->s, &l->cap, l->n + (size_t)n, 1) != 0) {
+    if (l->n)
+        item[n++] = ',';
+    n += str_decimal(item + n, l->gap);
+    if (l->times > 1) {
+        item[n++] = '*';
+        n += str_decimal(item + n, l->times);
+    }
+    if (grow(&l->s, &l->cap, l->n + n, 1) != 0) {
         l->failed = true;
         return;
     }
-    memcpy(l->s + l->n, item, (size_t)n);
-    l->n += (size_t)n;
+    memcpy(l->s + l->n, item, n);
+    l->n += n;
 }
 
 static void list_add(struct list *l, uint32_t number)

@@ -299,6 +299,16 @@ static void annotate(const struct mark *k, struct str region, enum carrier c, st
     }
 }
 
+/* Rows stand in execution order, which most often is the nodes'. */
+static void sort_marks(struct mark *marks, uint32_t n)
+{
+    for (uint32_t i = 1; i < n; i++)
+        if (marks[i].node < marks[i - 1].node) {
+            qsort(marks, n, sizeof *marks, by_node);
+            return;
+        }
+}
+
 /* All that is to be written, by node, each node once. */
 static uint32_t collect_marks(struct mark *marks, const struct plan *p, bool all, enum carrier c)
 {
@@ -313,8 +323,7 @@ static uint32_t collect_marks(struct mark *marks, const struct plan *p, bool all
         if (!r->bare || c == CARRIER_METADATA)
             marks[n++] = (struct mark){r->node, r->block, r->call, r->policy, str_of(r->reason), r->shared};
     }
-    if (n)
-        qsort(marks, n, sizeof *marks, by_node);
+    sort_marks(marks, n);
     for (uint32_t i = 0; i < n; i++) {
         if (kept && marks[kept - 1].node == marks[i].node)
             marks[kept - 1].shared = true;

@@ -12,15 +12,10 @@ static struct mm_shape shape_in_force(const struct state *s, const struct mm *mm
 
 static size_t dim_text(char *out, int64_t d)
 {
-    char digits[24];
-    size_t n = sizeof digits;
-    uint64_t rest = (uint64_t)d;
-    if (d < 0)
-        digits[--n] = '?';
-    for (; d >= 0 && (rest || n == sizeof digits); rest /= 10)
-        digits[--n] = (char)('0' + rest % 10);
-    memcpy(out, digits + n, sizeof digits - n);
-    return sizeof digits - n;
+    if (d >= 0)
+        return str_decimal(out, (uint64_t)d);
+    *out = '?';
+    return 1;
 }
 
 const char *mm_shape_text(char out[MM_SHAPE_TEXT], struct mm_shape s)

@@ -3,6 +3,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+/* gcc leaves the hash's short inner loop rolled at -O2, which takes half as many instructions again. */
+#if defined __GNUC__ && !defined __clang__ && defined __OPTIMIZE__
+#pragma GCC optimize("O3")
+#endif
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 

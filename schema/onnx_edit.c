@@ -6,9 +6,14 @@
 
 /* ---- pending edits */
 
+static bool is_empty(const struct onnx_pending *p)
+{
+    return p->del == 0 && p->ins.n == 0;
+}
+
 static int flush(struct onnx_record *r, struct splice *s, struct onnx_pending *p, uint32_t record)
 {
-    if (p->del == 0 && p->ins.n == 0)
+    if (is_empty(p))
         return 0;
     if (p->ins.n > UINT32_MAX)
         return diag_error(r->w->d, IR_EINPUT, "what stood in place of a tag is over 4 GiB");
@@ -20,20 +25,22 @@ static int flush(struct onnx_record *r, struct splice *s, struct onnx_pending *p
 /* A field that stays ends the edits before it. */
 static int stays(struct onnx_record *r)
 {
+    if (is_empty(&r->base_edit) && is_empty(&r->out_edit)) /* most fields */
+        return 0;
     int rc = flush(r, &r->w->base, &r->base_edit, r->base);
     return rc ? rc : flush(r, &r->w->out, &r->out_edit, r->out);
 }
 
 static void goes(struct onnx_pending *p, uint64_t off, uint64_t len)
 {
-    if (p->del == 0 && p->ins.n == 0)
+    if (is_empty(p))
         p->off = off;
     p->del += len;
 }
 
 static int comes(struct onnx_record *r, struct onnx_pending *p, uint64_t off, struct str bytes)
 {
-    if (p->del == 0 && p->ins.n == 0)
+    if (is_empty(p))
         p->off = off;
     if (p->ins.n) {
         char *both = arena_alloc(&r->w->arena, p->ins.n + bytes.n, 1);
@@ -132,7 +139,8 @@ int onnx_edit_node(struct onnx_record *r, bool was_tagged, const struct annot *a
     while (rc == 0 && (step = wire_next(&wire, &f)) == 1) {
         struct str bytes = {(const char *)f.start, (size_t)(wire.at - f.start)};
         uint64_t off = (uint64_t)(f.start - w->m->bytes);
-        rc = put_back(r, off, false);
+        if (r->back < r->back_end)
+            rc = put_back(r, off, false);
         if (rc == 0 && was_tagged && onnx_undo_owns(w->e.undo, &f))
             our_field(r, off, bytes.n);
         else if (rc == 0)

@@ -169,7 +169,7 @@ static size_t type_slot(struct str bytes)
 static int read_info(struct onnx_reader *r, struct typed *out, struct str body)
 {
     struct str bytes;
-    if (!onnx_plain_pair(&out->name, &bytes, body))
+    if (!wire_pair(&out->name, &bytes, body))
         return walk_info(r, out, body);
     struct onnx_recent *recent = &r->recent_types[type_slot(bytes)];
     if (!str_eq(recent->bytes, bytes)) {

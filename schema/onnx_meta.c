@@ -71,7 +71,7 @@ __attribute__((noinline)) static int note_other(struct onnx_reader *r, struct st
 int onnx_note_metadata(struct onnx_reader *r, struct str entry)
 {
     struct str key, value;
-    return onnx_plain_pair(&key, &value, entry) ? note_entry(r, key, value) : note_other(r, entry);
+    return wire_pair(&key, &value, entry) ? note_entry(r, key, value) : note_other(r, entry);
 }
 
 /* The class of a node's module: of lists that begin alike, the text of the first. Where the list has

@@ -1,9 +1,8 @@
-/* New entries, packed by protobuf-c: a message that holds nothing but them is what has to be appended. */
+/* New entries, packed by protobuf-c: a message that holds nothing but one is what has to be appended for it.
+ */
 #include "schema/onnx_writer.h"
 
 #include "schema/onnx.pb-c.h"
-
-#define ENTRIES_MAX 8 /* of one node */
 
 /* protobuf-c wants a NUL behind each text. What protobuf cannot hold as text (bytes that are not UTF-8, and
  * NULs, which protobuf-c would take for the end) is escaped as everywhere. *at is where the text starts in
@@ -27,21 +26,18 @@ static int add_text(struct onnx_writer *w, size_t *used, size_t *at, struct str 
     return 0;
 }
 
-/* Key and value of each annotation, in the scratch buffer. */
-struct texts {
-    size_t key[ENTRIES_MAX], value[ENTRIES_MAX];
-};
-
-static int add_texts(struct onnx_writer *w, struct texts *t, const struct annot *a, size_t n)
+/* Key and value of an annotation, in the scratch buffer. */
+static int add_texts(struct onnx_writer *w, char **key, char **value, const struct annot *a)
 {
-    size_t used = 0;
-    int rc = 0;
-    for (size_t i = 0; rc == 0 && i < n; i++) {
-        rc = add_text(w, &used, &t->key[i], a[i].key);
-        if (rc == 0 && a[i].kind != ANNOT_ATTR_INT)
-            rc = add_text(w, &used, &t->value[i], a[i].value);
-    }
-    return rc;
+    size_t used = 0, key_at, value_at = 0;
+    int rc = add_text(w, &used, &key_at, a->key);
+    if (rc == 0 && a->kind != ANNOT_ATTR_INT)
+        rc = add_text(w, &used, &value_at, a->value);
+    if (rc)
+        return rc;
+    *key = w->scratch + key_at;
+    *value = w->scratch + value_at;
+    return 0;
 }
 
 static void set_attr(Onnx__AttributeProto *p, const struct annot *a, char *key, char *value)
@@ -72,34 +68,80 @@ static int pack(struct onnx_writer *w, struct str *bytes, char **end, const Prot
     return 0;
 }
 
-int onnx_pack_node(struct onnx_writer *w, struct str *bytes, const struct annot *a, size_t n)
+/* The field that one annotation of a node becomes. */
+static int pack_entry(struct onnx_writer *w, struct str *bytes, const struct annot *a)
 {
     Onnx__NodeProto node = ONNX__NODE_PROTO__INIT;
-    Onnx__StringStringEntryProto entry[ENTRIES_MAX], *entries[ENTRIES_MAX];
-    Onnx__AttributeProto attr[ENTRIES_MAX], *attrs[ENTRIES_MAX];
-    struct texts t = {{0}, {0}};
-    if (n > ENTRIES_MAX)
-        return diag_error(w->d, IR_EINPUT, "more than %d entries for one node", ENTRIES_MAX);
-    int rc = add_texts(w, &t, a, n);
+    Onnx__StringStringEntryProto entry = ONNX__STRING_STRING_ENTRY_PROTO__INIT, *entries = &entry;
+    Onnx__AttributeProto attr, *attrs = &attr;
+    char *key, *value;
+    int rc = add_texts(w, &key, &value, a);
     if (rc)
         return rc;
-    node.metadata_props = entries;
-    node.attribute = attrs;
-    for (size_t i = 0; i < n; i++) {
-        char *key = w->scratch + t.key[i], *value = w->scratch + t.value[i];
-        if (a[i].kind == ANNOT_META) {
-            Onnx__StringStringEntryProto *e = &entry[node.n_metadata_props];
-            onnx__string_string_entry_proto__init(e);
-            e->key = key;
-            e->value = value;
-            entries[node.n_metadata_props++] = e;
-        } else {
-            set_attr(&attr[node.n_attribute], &a[i], key, value);
-            attrs[node.n_attribute] = &attr[node.n_attribute];
-            node.n_attribute++;
-        }
+    if (a->kind == ANNOT_META) {
+        entry.key = key;
+        entry.value = value;
+        node.metadata_props = &entries;
+        node.n_metadata_props = 1;
+    } else {
+        set_attr(&attr, a, key, value);
+        node.attribute = &attrs;
+        node.n_attribute = 1;
     }
     return pack(w, bytes, NULL, &node.base);
+}
+
+/* Is it the same text, at the same place? (It stays as it is while a model is written.) */
+static bool same_entry(const struct annot *a, const struct annot *b)
+{
+    return a->value.s == b->value.s && a->value.n == b->value.n && a->key.s == b->key.s &&
+           a->key.n == b->key.n && a->kind == b->kind && a->i == b->i;
+}
+
+/* Mixed twice, as texts often lie at equal distances. */
+static size_t set_of(const struct annot *a)
+{
+    uint64_t h = ((uintptr_t)a->value.s + (uint64_t)a->i) * UINT64_C(0xbf58476d1ce4e5b9);
+    h = (h ^ h >> 29) * UINT64_C(0x94d049bb133111eb);
+    return (size_t)(h >> 32) % ONNX_PACKED_SETS;
+}
+
+/* Packed once for all nodes that get it, as long as it is one of the last few of its set. */
+static int packed_entry(struct onnx_writer *w, struct str *bytes, const struct annot *a)
+{
+    struct onnx_packed *set = w->packed[set_of(a)];
+    for (size_t i = 0; i < ONNX_PACKED_WAYS; i++)
+        if (set[i].bytes.n && same_entry(&set[i].annot, a)) {
+            *bytes = set[i].bytes;
+            return 0;
+        }
+    int rc = pack_entry(w, bytes, a);
+    if (rc)
+        return rc;
+    memmove(set + 1, set, (ONNX_PACKED_WAYS - 1) * sizeof *set);
+    set[0] = (struct onnx_packed){*a, *bytes};
+    return 0;
+}
+
+int onnx_pack_node(struct onnx_writer *w, struct str *bytes, const struct annot *a, size_t n)
+{
+    struct str part[ONNX_ENTRIES_MAX];
+    size_t total = 0;
+    if (n > ONNX_ENTRIES_MAX)
+        return diag_error(w->d, IR_EINPUT, "more than %d entries for one node", ONNX_ENTRIES_MAX);
+    for (size_t i = 0; i < n; i++) {
+        int rc = packed_entry(w, &part[i], &a[i]);
+        if (rc)
+            return rc;
+        total += part[i].n;
+    }
+    char *p = arena_alloc(&w->arena, total, 1);
+    if (!p)
+        return onnx_write_no_memory(w);
+    *bytes = (struct str){p, total};
+    for (size_t i = 0; i < n; p += part[i++].n)
+        memcpy(p, part[i].s, part[i].n);
+    return 0;
 }
 
 int onnx_model_entry(struct onnx_writer *w, struct str *bytes, char **value, struct str key, struct str text)
@@ -107,12 +149,9 @@ int onnx_model_entry(struct onnx_writer *w, struct str *bytes, char **value, str
     Onnx__ModelProto model = ONNX__MODEL_PROTO__INIT;
     Onnx__StringStringEntryProto entry = ONNX__STRING_STRING_ENTRY_PROTO__INIT, *entries = &entry;
     struct annot a = {.node = ANNOT_MODEL, .kind = ANNOT_META, .key = key, .value = text};
-    struct texts t = {{0}, {0}};
-    int rc = add_texts(w, &t, &a, 1);
+    int rc = add_texts(w, &entry.key, &entry.value, &a);
     if (rc)
         return rc;
-    entry.key = w->scratch + t.key[0];
-    entry.value = w->scratch + t.value[0];
     model.metadata_props = &entries;
     model.n_metadata_props = 1;
     rc = pack(w, bytes, value, &model.base);

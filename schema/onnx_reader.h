@@ -198,30 +198,6 @@ static inline struct str onnx_at(const struct ir_model *m, struct ir_span span)
     return (struct str){(const char *)m->bytes + span.off, (size_t)span.len};
 }
 
-/* Splits a record of two fields, 1 and 2, both length-delimited and in this order, as every writer has
- * metadata entries (key, value) and value_info (name, type). False: it has another form, or the first is
- * long: walk it. */
-static inline bool onnx_plain_pair(struct str *one, struct str *two, struct str body)
-{
-    const uint8_t *p = (const uint8_t *)body.s;
-    size_t n = body.n, at, len;
-    if (n < 4 || p[0] != (1 << 3 | WIRE_LEN) || p[1] >= 0x80)
-        return false;
-    at = 2 + (size_t)p[1];
-    if (at + 2 > n || p[at] != (2 << 3 | WIRE_LEN))
-        return false;
-    *one = str_sub(body, 2, p[1]);
-    len = p[at + 1];
-    at += 2;
-    if (len >= 0x80) {
-        if (at == n || p[at] >= 0x80)
-            return false;
-        len = (len & 0x7f) | (size_t)p[at++] << 7;
-    }
-    *two = str_sub(body, at, len);
-    return len == n - at;
-}
-
 /* ---- onnx_node.c */
 
 int onnx_read_node(struct onnx_reader *r, struct str body);

@@ -6,7 +6,7 @@ int onnx_entry_walk(struct str *key, struct str *value, struct str body, const u
     struct wire w = onnx_wire(body);
     struct wire_field f;
     int rc;
-    if (onnx_plain_pair(key, value, body))
+    if (wire_pair(key, value, body))
         return 0;
     *key = *value = (struct str){0};
     while ((rc = wire_next(&w, &f)) == 1) {

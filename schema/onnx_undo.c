@@ -4,8 +4,11 @@ struct str onnx_key_of(struct str body)
 {
     struct wire w = wire_over((const uint8_t *)body.s, body.n);
     struct wire_field f;
-    struct str key = {0};
+    struct str key = {0}, value;
     int rc;
+    if (wire_pair(&key, &value, body))
+        return key;
+    key = (struct str){0};
     while ((rc = wire_next(&w, &f)) == 1)
         if (wire_is_len(&f, ONNX_ENTRY_KEY))
             key = wire_str(&f);

@@ -62,6 +62,10 @@ struct onnx_edit {
     int64_t set_ir_version;       /* 0: leave it */
 };
 
+#define ONNX_ENTRIES_MAX 8  /* of one node */
+#define ONNX_PACKED_SETS 32 /* of entries that are kept packed */
+#define ONNX_PACKED_WAYS 4  /* entries of a set */
+
 struct onnx_writer {
     struct ir_model *m;
     struct diag *d;
@@ -83,6 +87,10 @@ struct onnx_writer {
     size_t cap_nodes, cap_fields, cap_widths;
     char *scratch; /* text with a NUL behind it, for protobuf-c */
     size_t cap_scratch;
+    struct onnx_packed { /* entries that may be asked for again */
+        struct annot annot;
+        struct str bytes;                         /* empty: none yet */
+    } packed[ONNX_PACKED_SETS][ONNX_PACKED_WAYS]; /* the newest of a set first */
 };
 
 /* Prepares both splices. When the nodes that `undo` names do not carry our entries (another tool has changed
