@@ -11,14 +11,14 @@ static bool next_item(struct str text, size_t *p, struct str *item)
         return false;
     *item = str_sub(rest, 0, (size_t)end);
     *p += (size_t)end + 2;
-    return str_chr(*item, '\\') < 0;
+    return true;
 }
 
 bool pylist_before_last(struct str text, struct str *item)
 {
     struct str last = {0}, before = {0};
     size_t p = 1, n = 0;
-    if (text.n < 2 || text.s[0] != '[')
+    if (text.n < 2 || text.s[0] != '[' || str_chr(text, '\\') >= 0)
         return false;
     while (p < text.n && text.s[p] != ']') {
         before = last;

@@ -90,13 +90,25 @@ static inline int define(struct onnx_reader *r, uint32_t *value, struct ir_value
 
 int onnx_define_output(struct onnx_reader *r, uint32_t *value, const struct onnx_ref *ref, uint32_t i)
 {
-    struct ir_value v = {
-        .def = r->node, .kind = IR_VALUE_NODE, .out = (uint16_t)(i < UINT16_MAX ? i : UINT16_MAX)};
+    struct ir_value v = {.graph = r->graph,
+                         .def = r->node,
+                         .kind = IR_VALUE_NODE,
+                         .out = (uint16_t)(i < UINT16_MAX ? i : UINT16_MAX)};
     *value = IR_NONE;
     if (ref->name.n == 0)
         return 0;
-    int rc = intern_new(r, &v.name, ref);
-    return rc ? rc : define(r, value, v);
+    v.name = names_intern_hashed(&r->m->names, ref->name, ref->hash);
+    if (v.name == NAME_NONE)
+        return onnx_no_memory(r);
+    if (v.name < r->n_bind)
+        return define(r, value, v);
+    /* A name that was not met before: nearly all are. */
+    int rc = onnx_room(r, &r->bind, &r->cap_bind, (size_t)v.name + 1, sizeof *r->bind);
+    if (rc == 0)
+        rc = new_value(r, value, v);
+    if (rc == 0)
+        r->bind[r->n_bind++] = *value;
+    return rc;
 }
 
 /* ---- types */
@@ -163,7 +175,7 @@ static size_t type_slot(struct str bytes)
     uint8_t end[4] = {0};
     if (bytes.n >= sizeof end)
         memcpy(end, bytes.s + bytes.n - sizeof end, sizeof end);
-    return (bytes.n + end[0] + 3U * end[3]) % ONNX_RECENT_TYPES;
+    return (bytes.n + end[0] + 3U * end[3]) % RECENT_TYPES;
 }
 
 static int read_info(struct onnx_reader *r, struct typed *out, struct str body)
@@ -187,21 +199,34 @@ static int read_info(struct onnx_reader *r, struct typed *out, struct str body)
  * way. */
 #define INFO_SKIP  4
 #define INFO_AHEAD 16
-static uint32_t find_info(struct onnx_reader *r, struct str name)
+static uint32_t look_for_info(struct onnx_reader *r, struct str name)
 {
     const struct names *t = &r->m->names;
-    uint32_t from = r->next_info;
-    for (; r->info_ahead < t->n && r->info_ahead - from < INFO_AHEAD; r->info_ahead++)
-        __builtin_prefetch(names_text(t, r->info_ahead).s);
-    for (uint32_t id = from; id < t->n && id - from < INFO_SKIP; id++) {
-        if (str_eq(names_text(t, id), name)) {
-            r->next_info = id + 1;
+    uint32_t from = r->next_info, id = from;
+    while (id < t->n && id - from < INFO_SKIP && !str_eq(names_text(t, id), name))
+        id++;
+    uint32_t ahead = from + INFO_AHEAD; /* those before are on their way */
+    if (id >= t->n || id - from >= INFO_SKIP) {
+        id = names_find(t, name);
+        if (id == NAME_NONE)
             return id;
-        }
+        ahead = id + 1;
     }
-    uint32_t id = names_find(t, name);
-    if (id != NAME_NONE)
-        r->next_info = r->info_ahead = id + 1;
+    r->next_info = id + 1;
+    for (; ahead < t->n && ahead - id <= INFO_AHEAD; ahead++)
+        __builtin_prefetch(names_text(t, ahead).s);
+    return id;
+}
+
+static inline uint32_t find_info(struct onnx_reader *r, struct str name)
+{
+    const struct names *t = &r->m->names;
+    uint32_t id = r->next_info;
+    if (id >= t->n || !str_eq(names_text(t, id), name))
+        return look_for_info(r, name);
+    r->next_info = id + 1;
+    if (t->n - id > INFO_AHEAD)
+        __builtin_prefetch(names_text(t, id + INFO_AHEAD).s);
     return id;
 }
 
@@ -458,11 +483,11 @@ static int walk_occurrence(struct onnx_reader *r, struct ir_op *op, uint32_t seg
 }
 
 /* Makes the function the definition of its operator. */
-static int name_function(struct onnx_reader *r, const struct ir_op *op)
+static int name_function(struct onnx_reader *r, struct ir_op *op)
 {
     struct ir_model *m = r->m;
     struct ir_graph *g = &m->graphs[r->graph];
-    int rc = onnx_intern_op(r, &g->op, *op);
+    int rc = onnx_intern_op(r, &g->op, op);
     if (rc)
         return rc;
     g->name = op->type;
@@ -517,7 +542,7 @@ int onnx_read_graph(struct onnx_reader *r, uint32_t graph)
     r->graph = graph;
     r->node = IR_NONE;
     r->n_inputs = r->n_outputs = r->n_attrs = r->n_infos = 0;
-    r->next_info = r->info_ahead = m->names.n;
+    r->next_info = m->names.n;
     m->graphs[graph].first_node = m->n_nodes;
     m->graphs[graph].first_param = m->n_params;
     r->graphs[graph].first_child = m->n_graphs;

@@ -27,6 +27,10 @@ static int list_number(struct onnx_reader *r, uint32_t *number, struct str list)
 static int note_number(struct onnx_reader *r, uint32_t number)
 {
     struct ir_model *m = r->m;
+    if (r->n_lists == r->node && r->n_lists < r->cap_lists) { /* every node has a list */
+        m->scope_lists[r->n_lists++] = number;
+        return 0;
+    }
     int rc = onnx_room(r, &m->scope_lists, &r->cap_lists, (size_t)r->node + 1, sizeof *m->scope_lists);
     if (rc)
         return rc;
@@ -74,18 +78,23 @@ int onnx_note_metadata(struct onnx_reader *r, struct str entry)
     return wire_pair(&key, &value, entry) ? note_entry(r, key, value) : note_other(r, entry);
 }
 
-/* The class of a node's module: of lists that begin alike, the text of the first. Where the list has
- * another form, *kept is false: who asks for it reads it. */
+/* Lists of classes differ in how long they are, and in their last element but one. */
+static struct onnx_class *recent_class(struct onnx_reader *r, struct str head)
+{
+    size_t last = head.n > 5 ? (unsigned char)head.s[head.n - 5] : 0; /* before "', '" */
+    return &r->recent_classes[(head.n + 3 * last) % RECENT_CLASSES];
+}
+
+/* The class of a node's module: of lists that begin alike, the text of the first. Where the list has another
+ * form, *kept is false: who asks for it reads it. */
 static int known_class(struct onnx_reader *r, struct str list, uint32_t *cls, bool *kept)
 {
     struct ir_model *m = r->m;
-    *cls = r->last_class;
-    if (pylist_has_head(list, r->last_classes))
-        return 0;
     struct str head = pylist_head(list), text;
-    *cls = IR_NONE;
+    struct onnx_class *recent = recent_class(r, head);
+    *cls = head.n ? recent->cls : IR_NONE;
     *kept = head.n || !pylist_before_last(list, &text);
-    if (head.n == 0)
+    if (head.n == 0 || str_eq(recent->head, head))
         return 0;
     *cls = names_intern(&r->class_index, head);
     if (*cls == NAME_NONE)
@@ -95,8 +104,7 @@ static int known_class(struct onnx_reader *r, struct str list, uint32_t *cls, bo
         return rc;
     if (*cls == m->n_classes)
         m->classes[m->n_classes++] = pylist_before_last(list, &text) ? text : (struct str){0};
-    r->last_classes = head;
-    r->last_class = *cls;
+    *recent = (struct onnx_class){head, *cls};
     return 0;
 }
 

@@ -24,28 +24,16 @@ static int op_key(struct onnx_reader *r, struct str *key, const struct ir_op *op
     return 0;
 }
 
-int onnx_intern_op(struct onnx_reader *r, uint32_t *id, struct ir_op op)
+static int add_op(struct onnx_reader *r, uint32_t *id, struct ir_op op)
 {
     struct ir_model *m = r->m;
     struct str key;
-    if (str_is(op.domain, "ai.onnx"))
-        op.domain = (struct str){0};
-    /* The ops of a graph are few: most are found where one of their length and first letter was met last. */
-    uint32_t *recent = &r->recent_ops[op.type.n ? (op.type.n + (unsigned char)op.type.s[0]) % RECENT_OPS : 0];
-    const struct ir_op *last = *recent < m->n_ops ? &m->ops[*recent] : NULL;
-    if (last && str_eq(last->type, op.type) && str_eq(last->domain, op.domain) &&
-        str_eq(last->overload, op.overload)) {
-        *id = *recent;
-        return 0;
-    }
     int rc = op_key(r, &key, &op);
     if (rc)
         return rc;
     *id = names_find(&r->op_index, key);
-    if (*id != NAME_NONE) {
-        *recent = *id;
+    if (*id != NAME_NONE)
         return 0;
-    }
     if (m->n_ops == IR_OP_MAX)
         return onnx_no_memory(r);
     if ((rc = onnx_room(r, &m->ops, &r->cap_ops, (size_t)m->n_ops + 1, sizeof *m->ops)) != 0)
@@ -57,6 +45,32 @@ int onnx_intern_op(struct onnx_reader *r, uint32_t *id, struct ir_op op)
     op.function = IR_NONE;
     m->ops[m->n_ops++] = op;
     return 0;
+}
+
+/* The ops of a graph are few: most are found where one that is as long, and begins and ends alike, was met
+ * last. */
+static uint32_t *recent_op(struct onnx_reader *r, struct str type)
+{
+    size_t slot = type.n;
+    if (type.n)
+        slot += (unsigned char)type.s[0] + 7U * (unsigned char)type.s[type.n - 1];
+    return &r->recent_ops[slot % RECENT_OPS];
+}
+
+int onnx_intern_op(struct onnx_reader *r, uint32_t *id, struct ir_op *op)
+{
+    if (op->domain.n && str_is(op->domain, "ai.onnx"))
+        op->domain = (struct str){0};
+    uint32_t *recent = recent_op(r, op->type);
+    const struct ir_op *last = *recent < r->m->n_ops ? &r->m->ops[*recent] : NULL;
+    *id = *recent;
+    if (last && str_eq(last->type, op->type) && str_eq(last->domain, op->domain) &&
+        str_eq(last->overload, op->overload))
+        return 0;
+    int rc = add_op(r, id, *op);
+    if (rc == 0)
+        *recent = *id;
+    return rc;
 }
 
 /* ---- nested graphs */
@@ -322,7 +336,7 @@ static int add_operands(struct onnx_reader *r)
     return rc;
 }
 
-static int set_op(struct onnx_reader *r, struct ir_op op)
+static int set_op(struct onnx_reader *r, struct ir_op *op)
 {
     uint32_t id;
     int rc = onnx_intern_op(r, &id, op);
@@ -338,7 +352,7 @@ int onnx_read_node(struct onnx_reader *r, struct str body)
     if (rc == 0)
         rc = walk_node(r, &op, body);
     if (rc == 0)
-        rc = set_op(r, op);
+        rc = set_op(r, &op);
     if (rc == 0)
         rc = add_operands(r);
     if (rc == 0)

@@ -32,8 +32,9 @@ struct onnx_graph {
  * the start of its record. attrs_end 0: it has none. */
 #define ONNX_FAR UINT16_MAX /* too far for 16 bits */
 
-#define RECENT_OPS        64
-#define ONNX_RECENT_TYPES 64
+#define RECENT_OPS     64
+#define RECENT_CLASSES 32
+#define RECENT_TYPES   64
 
 /* m->reader: what decoding on demand has cost so far, and found. */
 struct onnx_work {
@@ -100,8 +101,10 @@ struct onnx_reader {
     size_t cap_kept;
     struct names class_index; /* class_hierarchy up to the last element → index into m->classes */
     size_t cap_classes;
-    struct str last_classes; /* head of the list looked at last, and what it says */
-    uint32_t last_class;
+    struct onnx_class {
+        struct str head;
+        uint32_t cls;
+    } recent_classes[RECENT_CLASSES]; /* the last of those that are alike */
 
     struct names type_index; /* bytes of a TypeProto → index into types */
     struct onnx_type {
@@ -112,7 +115,7 @@ struct onnx_reader {
     struct onnx_recent {
         struct str bytes;
         struct onnx_type type;
-    } recent_types[ONNX_RECENT_TYPES]; /* the last of those that are alike */
+    } recent_types[RECENT_TYPES]; /* the last of those that are alike */
 
     /* Of the graph being walked. */
     uint32_t *inputs, n_inputs;
@@ -125,8 +128,7 @@ struct onnx_reader {
     struct str *infos; /* ValueInfoProtos of names not defined so far */
     uint32_t n_infos;
     size_t cap_infos;
-    uint32_t next_info;  /* name id that the next value_info may have */
-    uint32_t info_ahead; /* texts of names are on their way up to here */
+    uint32_t next_info; /* name id that the next value_info may have */
 
     /* Of the node being walked. */
     struct onnx_refs ins, outs;
@@ -201,7 +203,8 @@ static inline struct str onnx_at(const struct ir_model *m, struct ir_span span)
 /* ---- onnx_node.c */
 
 int onnx_read_node(struct onnx_reader *r, struct str body);
-int onnx_intern_op(struct onnx_reader *r, uint32_t *id, struct ir_op op);
+/* Its id; the domain "ai.onnx" becomes the empty one. */
+int onnx_intern_op(struct onnx_reader *r, uint32_t *id, struct ir_op *op);
 int onnx_new_graph(struct onnx_reader *r, uint32_t *id, struct ir_graph g);
 /* One more occurrence of a graph: a segment inside segment `parent`. */
 int onnx_new_occurrence(struct onnx_reader *r, uint32_t graph, struct str body, uint32_t parent);
