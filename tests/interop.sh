@@ -23,7 +23,7 @@ chmod 755 "$there"
 
 mkdir "$there/lib" "$there/bin" "$there/tests" "$there/passes"
 cp -R python include examples "$there"
-cp -R tests/cases tests/python tests/interop tests/refused.tsv "$there/tests"
+cp -R tests/cases tests/pt2 tests/python tests/interop tests/refused.tsv "$there/tests"
 cp passes/neighbour_ops.def "$there/passes"
 cp "$build/libsactag.so" "$there/lib"
 cp "$build/sactag" "$there/bin"

@@ -326,7 +326,8 @@ def policy_fn(plan: PlanOrPath) -> Callable[[torch.fx.Node], Optional[Checkpoint
     (meta["val"]), as torch.export and make_fx leave them. None: the node is in no block.
 
     In the graph that the plan was made for (a .pt2), rows are found by the names of their nodes; in another one by their ordinal
-    within the call of the block."""
+    within the call of the block, which graphs that nodes hold (torch.cond, map) upset: then MismatchError. Who decides by nodes
+    saves or recomputes such a node as a whole, so nodes inside it are not to be asked about."""
     plan = api.as_plan(plan)
     decided: "weakref.WeakKeyDictionary[torch.fx.Graph, Dict[Any, CheckpointPolicy]]" = weakref.WeakKeyDictionary()
     save_ops = SAVE_OPS[_save_list(plan, None)] | _ops(["aten::scaled_dot_product_attention"])
@@ -341,12 +342,21 @@ def policy_fn(plan: PlanOrPath) -> Callable[[torch.fx.Node], Optional[Checkpoint
 
 
 def _rows_by_node(graph: torch.fx.Graph, plan: Plan) -> Optional[Dict[str, Row]]:
-    """{name of a node: its row}, when every row of a block names a node of this graph."""
+    """{name of a node: its row}, when every row of a block names a node of this graph, or lies in a graph that a node of it holds."""
     names = {node.name for node in graph.nodes}
-    rows = [row for row in plan.rows if row.block is not None]
-    if not all(row.op.startswith("torch:") and row.graph is None and row.node in names for row in rows):
-        return None
-    return {str(row.node): row for row in rows}
+    held = {str(node.target) for node in graph.nodes if node.op == "get_attr"}
+    found: Dict[str, Row] = {}
+    for row in plan.rows:
+        if row.block is None:
+            continue
+        # "/2:higher_order.cond/true_graph_0/..."
+        if not row.op.startswith("torch:") or (row.graph is None and row.node not in names):
+            return None
+        if row.graph is None:
+            found[str(row.node)] = row
+        elif not row.graph.startswith("/") or row.graph.split("/")[2] not in held:
+            return None
+    return found
 
 
 def _decide(graph: torch.fx.Graph, plan: Plan, save_ops: FrozenSet[Any]) -> Dict[Any, CheckpointPolicy]:
