@@ -101,7 +101,7 @@ for text in "$root"/tests/golden/*.txtpb; do
     protoc -I "$root/schema" --encode=onnx.ModelProto onnx.proto <"$text" >"$tmp/$(basename "$text" .txtpb).onnx" || exit 1
 done
 for model in "$tmp"/[!t]*.onnx "$cases"/reuse/model_paramsin.onnx "$cases"/biasmix/model_paramsin.onnx \
-    "$cases"/toy/model_dynamo.onnx "$root"/tests/pt2/cond.pt2 "$root"/tests/pt2/while.pt2 "$root"/tests/pt2/map.pt2; do
+    "$cases"/toy/model_dynamo.onnx "$root"/tests/pt2/branches.pt2 "$root"/tests/pt2/repeated.pt2 "$root"/tests/pt2/mapped.pt2; do
     stage "$model" m
     faults alloc 19 "tag all of $(basename "$model")" tag m -o out --tag all --specialize --mm-rule torch
 done
