@@ -184,6 +184,20 @@ static const char *path_of(struct out *o, uint32_t graph)
     return path;
 }
 
+/* How its node runs it. */
+static void print_runs(struct out *o, const struct ir_graph *g)
+{
+    static const char *const words[] = {[IR_RUNS_ONCE] = "once",       [IR_RUNS_EITHER] = "this or another",
+                                        [IR_RUNS_COUNTED] = "counted", [IR_RUNS_OVER] = "over operand",
+                                        [IR_RUNS_WHILE] = "while",     [IR_RUNS_TEST] = "test",
+                                        [IR_RUNS_UNKNOWN] = "unknown"};
+    if (g->kind != IR_GRAPH_BODY)
+        return;
+    print(o, " runs %s", words[g->runs]);
+    if (g->runs == IR_RUNS_OVER)
+        print(o, " %u axis %d", g->over, g->axis);
+}
+
 static void print_graph(struct out *o, uint32_t graph)
 {
     struct ir_model *m = o->m;
@@ -195,7 +209,9 @@ static void print_graph(struct out *o, uint32_t graph)
     name(o, str_of(path), false);
     text(o, " '", 2);
     name(o, g->name, false);
-    text(o, "'\n  in (", 8);
+    text(o, "'", 1);
+    print_runs(o, g);
+    text(o, "\n  in (", 7);
     operands(o, g->inputs, g->n_inputs, graph, true);
     text(o, ")\n", 2);
     for (uint32_t i = 0; i < g->n_attr_params; i++) {

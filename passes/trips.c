@@ -1,6 +1,8 @@
 /* Trips: how often a node runs a graph that it holds. */
 #include "passes/decide.h"
 
+#define COPIES_MAX 64 /* copies of copies that a condition is followed through */
+
 enum truth { NO, YES, NOT_KNOWN };
 
 /* The one integer that a value is; false where that is not known. */
@@ -24,7 +26,11 @@ static enum truth truth(const struct state *s, struct use u)
 static struct use copied_from(const struct state *s, struct use u)
 {
     const struct walk *w = &s->walk;
-    for (struct step def = walk_def(w, u = walk_resolve(w, u)); def.node != IR_NONE; def = walk_def(w, u)) {
+    u = walk_resolve(w, u);
+    for (uint32_t i = 0; i < COPIES_MAX; i++) {
+        struct step def = walk_def(w, u);
+        if (def.node == IR_NONE)
+            break;
         struct str op = ir_node_op(s->m, &s->m->nodes[def.node])->type;
         if (!str_is(op, "Identity") && !str_is(op, "Cast"))
             break;

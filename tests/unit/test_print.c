@@ -57,7 +57,7 @@ Test(print, text_form)
                              "  0 MatMul 'y' (%x, %w) -> (%y ?[..])\n"
                              "  1 my.domain:If 'z' (%c, _, %gone?) -> (%z float32[..]) then\"branch=graph 1\n"
                              "  out (%z float32[..])\n"
-                             "graph 1 /1:If/then\"branch ''\n"
+                             "graph 1 /1:If/then\"branch '' runs unknown\n"
                              "  in ()\n"
                              "  0 Relu 'b' (%y@0) -> (%b float32[..])\n"
                              "  out (%b float32[..])\n");
