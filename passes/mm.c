@@ -246,11 +246,11 @@ static void warn_unknown(struct state *s)
         diag_note(s->d, "%u quantised matmul%s (%.*s) have no gradient: not tagged", s->n_quantised,
                   s->n_quantised == 1 ? "" : "s", STR_ARG(s->quantised_op));
     if (s->n_hidden)
-        diag_warn(
-            s->d,
-            "%u node%s of op %.*s hold matmuls inside that eager PyTorch would have counted as mms: export "
-            "without fusing attention",
-            s->n_hidden, s->n_hidden == 1 ? "" : "s", STR_ARG(s->hidden_op));
+        diag_warn(s->d,
+                  "%u node%s (the first of op %.*s) multipl%s matrices inside, where eager PyTorch may run "
+                  "mms: not counted",
+                  s->n_hidden, s->n_hidden == 1 ? "" : "s", STR_ARG(s->hidden_op),
+                  s->n_hidden == 1 ? "ies" : "y");
 }
 
 int pass_mm(struct state *s)

@@ -129,6 +129,17 @@ Test(mm, quantised_ops_are_named)
     assert_says(&b, DIAG_NOTE, "14 quantised matmuls (MatMulInteger) have no gradient: not tagged");
 }
 
+/* PyTorch runs the steps of a GRU one by one, an mm or addmm each. */
+Test(mm, recurrent_layers_are_warned_of)
+{
+    bench_add(&b, "in x f32[8,2,32]\nparam w f32[1,96,32]\nparam r f32[1,96,32]\nparam v f32[32,6]\n"
+                  "g = GRU(x,w,r)\nA: a = MatMul(x,v)\nout g\nout a");
+    assert_rows(MM_TORCH, "A 32x6 odd:1\n");
+    assert_says(&b, DIAG_WARNING,
+                "1 node (the first of op GRU) multiplies matrices inside, where eager PyTorch may run mms: "
+                "not counted");
+}
+
 Test(mm, hidden_products_are_warned_of)
 {
     static const char *const ops[] = {"Attention",           "DecoderAttention", "DecoderMaskedSelfAttention",
@@ -138,7 +149,7 @@ Test(mm, hidden_products_are_warned_of)
         bench_add(&b, "q%zu = com.microsoft::%s(x,k)", i, ops[i]);
     bench_add(&b, "out y");
     assert_rows(MM_ONNX, "M 8x4 odd:1\n");
-    assert_says(&b, DIAG_WARNING, "6 nodes of op Attention hold matmuls inside");
+    assert_says(&b, DIAG_WARNING, "6 nodes (the first of op Attention) multiply matrices inside");
 }
 
 /* MultiHeadAttention's projections are nodes of their own; what it multiplies inside are bmms. */
@@ -148,7 +159,7 @@ Test(mm, attention_without_projections)
                   "com.microsoft::MultiHeadAttention(y,y,y)\n"
                   "v = com.microsoft::GroupQueryAttention(y,y,y)\nout z\nout v");
     assert_rows(MM_ONNX, "M 8x8 odd:1\n");
-    assert_silent(&b, DIAG_WARNING, "hold matmuls inside");
+    assert_silent(&b, DIAG_WARNING, "matrices inside");
 }
 
 Test(mm, unknown_rank)
