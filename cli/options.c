@@ -10,9 +10,10 @@
 #include <unistd.h>
 
 static const struct option_spec specs[OPT_COUNT] = {
-    [OPT_FQN] = {"fqn", "force-recompute-mm-shapes-by-fqns", "NAME[,NAME...]",
-                 "recompute every mm whose rhs has the shape of this module's weight", 0, GROUP_POLICY, true,
-                 true},
+    [OPT_FQN] =
+        {"fqn", "force-recompute-mm-shapes-by-fqns", "NAME[,NAME...]",
+         "recompute every mm whose rhs has the shape of this module's weight\n(\\, in a name is a comma of its own)",
+         0, GROUP_POLICY, true, true},
     [OPT_FORCE_SHAPE] = {"force-shape", NULL, "KxN[,KxN...]", "recompute every mm with this rhs shape", 0,
                          GROUP_POLICY, true, true},
     [OPT_MATCH] = {"match", NULL, "exact|substring|glob",
@@ -169,11 +170,30 @@ static void trim(const char **s, size_t *n)
         --*n;
 }
 
+/* Up to the next comma that has no backslash before it. */
+static size_t item_length(const char *s)
+{
+    size_t n = 0;
+    while (s[n] && s[n] != ',')
+        n += s[n] == '\\' && s[n + 1] == ',' ? 2 : 1;
+    return n;
+}
+
+/* A comma with a backslash before it is one of the name's own. */
+static void unescape(char *s)
+{
+    char *to = s;
+    for (; *s; s++)
+        if (s[0] != '\\' || s[1] != ',')
+            *to++ = *s;
+    *to = '\0';
+}
+
 static int take_list(struct options *o, const char *where, const char *value, struct strings *list,
                      bool commas)
 {
     for (const char *s = value;;) {
-        size_t n = commas ? strcspn(s, ",") : strlen(s);
+        size_t n = commas ? item_length(s) : strlen(s);
         const char *next = s + n;
         trim(&s, &n);
         if (n == 0)
@@ -181,6 +201,8 @@ static int take_list(struct options *o, const char *where, const char *value, st
         int e = push_string(o, list, s, n);
         if (e)
             return e;
+        if (commas)
+            unescape(list->s[list->n - 1]);
         if (!*next)
             return 0;
         s = next + 1;

@@ -70,6 +70,10 @@ struct reason reason_parse(struct str text)
                  {"rest", REASON_REST}};
     struct reason r = {.kind = text.n ? REASON_OTHER : REASON_NONE};
     ptrdiff_t semi = str_rchr(text, ';');
+    /* a configured FQN may hold one */
+    if (semi >= 0 && str_starts(text, STR_LIT("forced:")) &&
+        !str_starts(str_sub(text, (size_t)semi + 1, text.n - (size_t)semi - 1), STR_LIT("assumed-")))
+        semi = -1;
     struct str s = semi < 0 ? text : str_sub(text, 0, (size_t)semi);
 
     if (semi >= 0)

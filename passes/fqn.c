@@ -4,12 +4,12 @@
 
 bool fqn_too_deep(struct str fqn)
 {
-    size_t dots = 0;
+    size_t marks = 0;
     if (fqn.n < FQN_DEPTH_MAX)
         return false;
-    for (size_t i = 0; i < fqn.n && dots < FQN_DEPTH_MAX; i++)
-        dots += fqn.s[i] == '.' || fqn.s[i] == '/';
-    return dots == FQN_DEPTH_MAX;
+    for (size_t i = 0; i < fqn.n && marks < FQN_DEPTH_MAX; i++)
+        marks += fqn.s[i] == '.' || fqn.s[i] == '/';
+    return marks == FQN_DEPTH_MAX;
 }
 
 bool fqn_is_number(struct str c)
@@ -331,6 +331,30 @@ int fqn_of_param(enum param_kind *kind, struct str *fqn, struct str name, struct
     }
     *fqn = fqn_clean(owner, a);
     return fqn->s ? 0 : IR_EMEM;
+}
+
+int fqn_of_exact_param(enum param_kind *kind, struct str *fqn, struct str name, struct arena *a)
+{
+    ptrdiff_t dot = str_rchr(name, '.'), reparam = fqn_parametrized(name);
+    *kind = PARAM_NO_NAME;
+    *fqn = (struct str){"", 0};
+    if (dot <= 0 || fqn_too_deep(name))
+        return 0;
+    struct str last = fqn_last(name);
+    *kind = reparam > 0              ? PARAM_OTHER
+            : str_is(last, "weight") ? PARAM_WEIGHT
+            : str_is(last, "bias")   ? PARAM_BIAS
+                                     : PARAM_OTHER;
+    *fqn = fqn_clean(str_sub(name, 0, (size_t)(reparam > 0 ? reparam : dot)), a);
+    return fqn->s ? 0 : IR_EMEM;
+}
+
+bool fqn_param_guessed(struct str name)
+{
+    if (!str_ends(name, STR_LIT(".weight")) && !str_ends(name, STR_LIT(".bias")))
+        return false;
+    return str_chr(name, '/') > 0 || str_chr(name, ' ') > 0 || str_ends(name, STR_LIT(".MatMul.weight")) ||
+           str_ends(name, STR_LIT(".Add.bias"));
 }
 
 /* ---- glob ---- */

@@ -27,6 +27,13 @@ enum param_kind {
  *     layers.0.wn.weight_v                           layers.0.wn   OTHER      torch.nn.utils.weight_norm */
 int fqn_of_param(enum param_kind *kind, struct str *fqn, struct str name, struct arena *a);
 
+/* The same of a name that is known to be as torch gave it, FQN.weight: nothing is guessed. */
+int fqn_of_exact_param(enum param_kind *kind, struct str *fqn, struct str name, struct arena *a);
+
+/* May a name of the form FQN.weight or FQN.bias be taken by fqn_of_param() for another than it says?
+ * "experts.a/b.weight", "experts.MatMul.weight". */
+bool fqn_param_guessed(struct str name);
+
 /* Has the name any components? Most are those of values that a module computes, and have none. */
 bool fqn_may_be_param(struct str name);
 
@@ -61,9 +68,9 @@ bool fqn_inside(struct str fqn, struct str outer);
 /* What follows "outer." */
 struct str fqn_relative(struct str fqn, struct str outer);
 
-/* No module lies this deep: names with more components tell nothing (and cost nothing). */
-#define FQN_DEPTH_MAX 64
-bool fqn_too_deep(struct str fqn);
+/* No module lies this deep: names and scopes with more components tell nothing (and cost nothing). */
+#define FQN_DEPTH_MAX 256
+bool fqn_too_deep(struct str fqn); /* components end at a dot or a slash */
 
 /* A number: digits only, at least one. */
 bool fqn_is_number(struct str component);

@@ -96,6 +96,13 @@ static struct module_name unstemmed(struct namer *k, const struct mm *mm, uint32
     return out ? ((struct module_name){str_of(out), IR_NONE}) : own;
 }
 
+/* A module's own name may hold slashes: "experts.a/b" has the scope "/experts/a/b". */
+static bool ends_in_slashed(const struct scope *sc, struct str fqn)
+{
+    struct str own = fqn_unqualified(fqn);
+    return str_chr(own, '/') >= 0 && (str_ends(sc->raw, own) || str_ends(atom_stem(sc->raw), own));
+}
+
 /* Is `name` one that the scope could have, or of a module inside the scope's (its weight used by the
  * parent)? */
 static bool agrees(const struct scope *sc, struct module_name name)
@@ -107,7 +114,7 @@ static bool agrees(const struct scope *sc, struct module_name name)
         for (struct str up = param; up.n; up = fqn_parent(up))
             if (scope_fits(sc->atoms, sc->n_atoms, up, true))
                 return true;
-        return false;
+        return ends_in_slashed(sc, param);
     }
     return sc->fqn.n == 0 || (sc->module != IR_NONE && sc->module == name.id) || str_eq(sc->fqn, param) ||
            fqn_inside(param, sc->fqn);
@@ -176,7 +183,7 @@ static int weight_owner(struct state *s, const struct mm *mm, enum param_kind *k
         return 0;
     const struct named *n = named_value(s, mm->weight_name);
     if (!n)
-        return fqn_of_param(kind, &out->fqn, ir_value_name(s->m, mm->weight_name), &s->arena);
+        return param_name(s, ir_value_name(s->m, mm->weight_name), kind, &out->fqn);
     *kind = n->kind;
     *out = (struct module_name){n->fqn, n->module};
     return 0;
@@ -243,8 +250,7 @@ static int name_mm(struct namer *k, struct mm *mm)
         mm->fqn = fqn.fqn, mm->evidence = scope_ev, mm->loose = loose;
     } else if (mm->bias.value != IR_NONE) {
         struct use b = walk_resolve(&s->walk, mm->bias);
-        if (b.value != IR_NONE &&
-            fqn_of_param(&kind, &param.fqn, ir_value_name(s->m, b.value), &s->arena) == 0 &&
+        if (b.value != IR_NONE && param_name(s, ir_value_name(s->m, b.value), &kind, &param.fqn) == 0 &&
             kind == PARAM_BIAS && param.fqn.n) {
             fqn = (struct module_name){param.fqn, IR_NONE};
             mm->fqn = fqn.fqn, mm->evidence = EV_BIAS, by_scope = true, scope_ev = EV_BIAS;

@@ -5,6 +5,10 @@
 #include "passes/fqn.h"
 #include "passes/pass.h"
 
+/* What a parameter's name tells, as fqn_of_param(). A .pt2's says what it is, and so do torch's own names in
+ * ONNX, and those that the configured FQNs mean; of others their tool's habits are guessed. */
+int param_name(struct state *s, struct str name, enum param_kind *kind, struct str *fqn);
+
 /* Fills s->named: parameters, weights as graph inputs, renamed copies; adds their modules. */
 int find_named(struct state *s);
 

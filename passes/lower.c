@@ -100,7 +100,7 @@ static void find_fused_bias(struct state *s, struct mm *mm, struct use product)
         enum param_kind kind;
         struct str fqn;
         if (u.value == IR_NONE || !param_vector(s, bias) ||
-            fqn_of_param(&kind, &fqn, ir_value_name(s->m, u.value), &s->arena) != 0 || kind != PARAM_BIAS)
+            param_name(s, ir_value_name(s->m, u.value), &kind, &fqn) != 0 || kind != PARAM_BIAS)
             return;
         for (uint32_t j = 0; j < bias_ops[i].products; j++) {
             struct use in = walk_resolve(&s->walk, walk_input(&s->walk, reader, j));
@@ -134,7 +134,7 @@ static int own_product(struct state *s, const struct mm *mm, bool *own)
     if (rhs.value == IR_NONE || !s->is_param[rhs.value] || mm->transposed ||
         !torchscript_scope(&s->scopes[s->scope_of[mm->step]]))
         return 0;
-    int rc = fqn_of_param(&kind, &fqn, ir_value_name(s->m, rhs.value), &s->arena);
+    int rc = param_name(s, ir_value_name(s->m, rhs.value), &kind, &fqn);
     *own = !rc && kind != PARAM_NO_NAME && kind != PARAM_KERNEL;
     return rc;
 }
@@ -149,7 +149,7 @@ static int bias_from_outside(struct state *s, const struct mm *mm, struct use bi
     *outside = false;
     if (!torchscript_scope(sc))
         return 0;
-    int rc = fqn_of_param(&kind, &owner, ir_value_name(s->m, bias.value), &s->arena);
+    int rc = param_name(s, ir_value_name(s->m, bias.value), &kind, &owner);
     for (uint32_t i = 1; !rc && kind != PARAM_NO_NAME && i < sc->n_atoms; i++)
         *outside |= scope_fits(sc->atoms, i, owner, false);
     return rc;

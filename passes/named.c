@@ -2,6 +2,46 @@
  * is looked at once. */
 #include "passes/linear.h"
 
+/* Does `name` name `fqn`, in whichever block that is? */
+static bool names_it(const struct state *s, struct str name, struct str fqn)
+{
+    if (s->o->match == MATCH_SUBSTRING)
+        return str_find(fqn, name) >= 0;
+    for (struct str rest = fqn; rest.n;) {
+        if (s->o->match == MATCH_GLOB ? fqn_glob(name, rest) : str_eq(name, rest))
+            return true;
+        ptrdiff_t dot = str_chr(rest, '.');
+        rest = dot < 0 ? str_sub(rest, rest.n, 0) : str_sub(rest, (size_t)dot + 1, rest.n - (size_t)dot - 1);
+    }
+    return false;
+}
+
+/* Does a configured FQN mean what the parameter's name says, and not what would be guessed of it? */
+static bool asked_for(const struct state *s, struct str exact, struct str guess)
+{
+    for (uint32_t i = 0; i < s->o->n_fqns; i++)
+        if (names_it(s, s->o->fqns[i], exact) && !names_it(s, s->o->fqns[i], guess))
+            return true;
+    return false;
+}
+
+int param_name(struct state *s, struct str name, enum param_kind *kind, struct str *fqn)
+{
+    enum param_kind exact_kind;
+    struct str exact;
+    if (s->m->format == IR_PT2)
+        return fqn_of_exact_param(kind, fqn, name, &s->arena);
+    int rc = fqn_of_param(kind, fqn, name, &s->arena);
+    if (rc || !fqn_param_guessed(name) || name.s[0] == '/' || str_find(name, STR_LIT("::")) >= 0)
+        return rc;
+    rc = fqn_of_exact_param(&exact_kind, &exact, name, &s->arena);
+    if (!rc && exact.n && (str_is(s->m->producer, "pytorch") || asked_for(s, exact, *fqn))) {
+        *kind = exact_kind;
+        *fqn = exact;
+    }
+    return rc;
+}
+
 /* A copy under a name of its own: exporters write one for a parameter that two modules share. */
 static bool is_copy(const struct state *s, uint32_t value, const bool *identity)
 {
@@ -23,7 +63,7 @@ static bool *find_identity(struct state *s, bool *any)
 static int add_named(struct state *s, uint32_t value)
 {
     struct named n = {.value = value, .module = IR_NONE};
-    int rc = fqn_of_param(&n.kind, &n.fqn, ir_value_name(s->m, value), &s->arena);
+    int rc = param_name(s, ir_value_name(s->m, value), &n.kind, &n.fqn);
     if (!rc && n.kind == PARAM_NO_NAME)
         return 0;
     if (!rc && n.fqn.n) {

@@ -31,6 +31,7 @@ struct scope {
     bool certain;   /* fqn is the full FQN for sure */
     bool ambiguous; /* NAME: several known modules fit; fqn is the first, passes/block.c settles it */
     bool stem;      /* NAME: fqn stands without the last atom's _k */
+    bool deep;      /* STACK: too deep: tells nothing */
     bool call;      /* NAME: of the node that calls a function; which module inside ran is not told */
     uint32_t block; /* passes/block.c: block candidate, or IR_NONE */
     uint32_t depth; /* ... and which atom is the block's own */
@@ -114,8 +115,9 @@ struct state {
     uint32_t n_scopes;
     size_t cap_scopes;
     struct names scope_index;
-    uint32_t *scope_of; /* per step */
-    bool script_names;  /* some are named as TorchScript's exporter does: "/layers.0/wq" */
+    uint32_t *scope_of;    /* per step */
+    uint32_t n_deep, deep; /* steps whose scope is too deep to tell anything, and the first of them */
+    bool script_names;     /* some are named as TorchScript's exporter does: "/layers.0/wq" */
 
     struct mm *mms; /* in walk order */
     uint32_t n_mms;

@@ -1,6 +1,7 @@
 #include "passes/plan.h"
 
 #include "passes/fqn.h"
+#include "passes/linear.h"
 #include "passes/merge.h"
 #include "passes/pass.h"
 
@@ -29,7 +30,7 @@ static int input_is_param(struct state *s, uint32_t value, bool second, struct n
 {
     enum param_kind kind;
     struct str fqn;
-    int rc = fqn_of_param(&kind, &fqn, ir_value_name(s->m, value), &s->arena);
+    int rc = param_name(s, ir_value_name(s->m, value), &kind, &fqn);
     bool sure = kind == PARAM_WEIGHT || kind == PARAM_BIAS || kind == PARAM_KERNEL;
     if (rc || kind == PARAM_NO_NAME || !static_shape(s->m, value))
         return rc;

@@ -10,8 +10,6 @@
 
 #include <stdlib.h>
 
-#define SCOPE_ATOMS_MAX 64
-
 static uint32_t add_scope(struct state *s, struct str raw, enum scope_kind kind)
 {
     if (grow(&s->scopes, &s->cap_scopes, (size_t)s->n_scopes + 1, sizeof *s->scopes) != 0)
@@ -36,9 +34,9 @@ static uint32_t scope_id(struct state *s, struct str raw, enum scope_kind kind, 
 /* Between slashes; wrappers and empty atoms left out. */
 static int split_atoms(struct state *s, struct scope *sc)
 {
-    struct str found[SCOPE_ATOMS_MAX], rest = sc->raw;
-    uint32_t ends[SCOPE_ATOMS_MAX], n = 0;
-    while (rest.n && n < SCOPE_ATOMS_MAX) {
+    struct str found[FQN_DEPTH_MAX], rest = sc->raw;
+    uint32_t ends[FQN_DEPTH_MAX], n = 0;
+    while (rest.n && n < FQN_DEPTH_MAX) {
         ptrdiff_t slash = str_chr(rest, '/');
         size_t len = slash < 0 ? rest.n : (size_t)slash;
         struct str atom = str_sub(rest, 0, len);
@@ -208,31 +206,92 @@ static int scope_from_metadata(struct state *s, uint32_t node, uint32_t *of_list
     return 0;
 }
 
+/* Takes the first entry, "key,fqn,class", off a stack. A module's own name may hold semicolons, and then
+ * what stands before one is no entry. */
+static struct str next_entry(struct str *rest)
+{
+    size_t n = 0, commas = 0, parts = 0;
+    while (n < rest->n) {
+        for (; n < rest->n && rest->s[n] != ';'; n++)
+            commas += rest->s[n] == ',';
+        if (commas > 1 || (commas == 1 && parts == 0))
+            break;
+        n += n < rest->n;
+        parts++;
+    }
+    struct str entry = str_sub(*rest, 0, n);
+    n += n < rest->n;
+    *rest = str_sub(*rest, n, rest->n - n);
+    return entry;
+}
+
+/* The key without the "@2" of a second call. */
+static struct str key_stem(struct str key)
+{
+    ptrdiff_t at = str_rchr(key, '@');
+    bool number = at >= 0 && fqn_is_number(str_sub(key, (size_t)at + 1, key.n - (size_t)at - 1));
+    return number ? str_sub(key, 0, (size_t)at) : key;
+}
+
+#define KEY_PREFIX_MAX 32 /* "L__self__" */
+
+/* Is it the key of non-strict export, which is made of the FQN? */
+static bool is_key_of(struct str key, struct str fqn)
+{
+    if (fqn.n == 0 || key.n < fqn.n || key.n - fqn.n > KEY_PREFIX_MAX)
+        return false;
+    return str_ends(key_stem(key), fqn);
+}
+
+/* "key,fqn", where a module's own name may hold commas: they part where the key is that of the FQN, else at
+ * the first. False if there is none. */
+static bool split_key(struct str text, struct str *key, struct str *fqn)
+{
+    bool found = false;
+    for (size_t i = 0; i < text.n; i++) {
+        if (text.s[i] != ',')
+            continue;
+        struct str k = str_sub(text, 0, i), f = str_sub(text, i + 1, text.n - i - 1);
+        bool same = is_key_of(k, f);
+        if (!found || same)
+            *key = k, *fqn = f;
+        found = true;
+        if (same)
+            break;
+    }
+    return found;
+}
+
+/* "key,fqn,class": the class holds no comma, and may be missing. */
+static bool split_entry(struct str entry, struct str *key, struct str *fqn, struct str *cls)
+{
+    ptrdiff_t last = str_rchr(entry, ',');
+    *cls = (struct str){0};
+    if (last >= 0 && str_chr(entry, ',') < last) {
+        *cls = str_sub(entry, (size_t)last + 1, entry.n - (size_t)last - 1);
+        entry.n = (size_t)last;
+    }
+    return split_key(entry, key, fqn);
+}
+
 /* "key,fqn,class;key,fqn,class", outermost first. */
 static int split_stack(struct state *s, struct scope *sc)
 {
-    struct str keys[SCOPE_ATOMS_MAX], fqns[SCOPE_ATOMS_MAX], rest = sc->raw;
+    struct str keys[FQN_DEPTH_MAX], fqns[FQN_DEPTH_MAX], rest = sc->raw, key, fqn;
     uint32_t n = 0;
-    while (rest.n && n < SCOPE_ATOMS_MAX) {
-        ptrdiff_t end = str_chr(rest, ';');
-        size_t len = end < 0 ? rest.n : (size_t)end;
-        struct str entry = str_sub(rest, 0, len);
-        size_t skip = end < 0 ? len : len + 1;
-        rest = str_sub(rest, skip, rest.n - skip);
-        ptrdiff_t a = str_chr(entry, ',');
-        if (a < 0)
+    while (rest.n) {
+        if (!split_entry(next_entry(&rest), &key, &fqn, &sc->cls))
             continue;
-        struct str tail = str_sub(entry, (size_t)a + 1, entry.n - (size_t)a - 1);
-        ptrdiff_t b = str_rchr(tail, ',');
-        struct str fqn = fqn_of_source(b < 0 ? tail : str_sub(tail, 0, (size_t)b), &s->arena);
+        sc->deep = n == FQN_DEPTH_MAX || fqn_too_deep(fqn);
+        if (sc->deep)
+            return 0;
+        fqn = fqn_of_source(fqn, &s->arena);
+        if (fqn.s)
+            fqn = fqn_clean(fqn, &s->arena);
         if (!fqn.s)
             return IR_EMEM;
-        keys[n] = str_sub(entry, 0, (size_t)a);
-        fqns[n] = fqn_clean(fqn, &s->arena);
-        if (!fqns[n].s)
-            return IR_EMEM;
-        sc->cls = b < 0 ? ((struct str){0}) : str_sub(tail, (size_t)b + 1, tail.n - (size_t)b - 1);
-        n++;
+        keys[n] = key;
+        fqns[n++] = fqn;
     }
     sc->atoms = arena_alloc(&s->arena, n ? n : 1, sizeof *sc->atoms);
     sc->fqns = arena_alloc(&s->arena, n ? n : 1, sizeof *sc->fqns);
@@ -257,8 +316,9 @@ static int scope_from_stack(struct state *s, uint32_t node, uint32_t *out)
     uint32_t id = scope_id(s, raw, SCOPE_STACK, &fresh);
     if (id == IR_NONE)
         return IR_EMEM;
-    *out = id;
-    return fresh ? split_stack(s, &s->scopes[id]) : 0;
+    rc = fresh ? split_stack(s, &s->scopes[id]) : 0;
+    *out = s->scopes[id].deep ? 0 : id;
+    return rc;
 }
 
 static int scope_of_node(struct state *s, uint32_t node, uint32_t *of_list, uint32_t *out)
@@ -269,6 +329,23 @@ static int scope_of_node(struct state *s, uint32_t node, uint32_t *of_list, uint
     if (!rc && *out == 0)
         rc = scope_from_name(s, ir_node_name(s->m, &s->m->nodes[node]), out);
     return rc || *out ? rc : scope_from_output(s, node, out);
+}
+
+/* A scope that is too deep to be used leaves its nodes without a module: that must not go unsaid. */
+static void note_deep(struct state *s, uint32_t step)
+{
+    uint32_t node = walk_step(&s->walk, step).node, id = NAME_NONE;
+    struct str raw;
+    bool deep = false;
+    if (s->m->format == IR_PT2) {
+        if (s->m->source->meta(s->m, node, "nn_module_stack", &raw) == 1)
+            id = names_find(&s->scope_index, raw);
+        deep = id != NAME_NONE && s->scopes[id].deep;
+    } else {
+        deep = fqn_too_deep(ir_node_name(s->m, &s->m->nodes[node]));
+    }
+    if (deep && s->n_deep++ == 0)
+        s->deep = step;
 }
 
 /* Do the parameters that a call passes on, as far as they have names, belong to its scope? (The exporter
@@ -285,7 +362,7 @@ static int call_agrees(struct state *s, uint32_t frame, const struct scope *sc, 
         enum ir_value_kind is = u.value == IR_NONE ? IR_VALUE_UNDEFINED : s->m->values[u.value].kind;
         if (is != IR_VALUE_PARAM && is != IR_VALUE_INPUT)
             continue;
-        if (fqn_of_param(&kind, &module, ir_value_name(s->m, u.value), &s->arena) != 0)
+        if (param_name(s, ir_value_name(s->m, u.value), &kind, &module) != 0)
             return IR_EMEM;
         if (kind == PARAM_NO_NAME || module.n == 0 || (is == IR_VALUE_INPUT && kind == PARAM_OTHER))
             continue;
@@ -371,8 +448,15 @@ int pass_scope(struct state *s)
     for (uint32_t i = 0; !rc && i < s->walk.n_steps; i++) {
         rc = scope_of_node(s, walk_step(&s->walk, i).node, of_list, &s->scope_of[i]);
         if (!rc && s->scope_of[i] == 0)
+            note_deep(s, i);
+        if (!rc && s->scope_of[i] == 0)
             s->scope_of[i] = of_frame[walk_step(&s->walk, i).frame];
     }
     free(of_list);
+    if (!rc && s->n_deep)
+        diag_warn(s->d,
+                  "%u node%s (the first: '%.*s') lie%s more than %d modules deep: which ones is not learnt",
+                  s->n_deep, s->n_deep == 1 ? "" : "s", STR_ARG(node_name(s, s->deep)),
+                  s->n_deep == 1 ? "s" : "", FQN_DEPTH_MAX);
     return rc;
 }

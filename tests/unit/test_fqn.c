@@ -61,6 +61,32 @@ Test(fqn, torch_parameters)
     check_params(c, sizeof c / sizeof *c);
 }
 
+/* Names that are known to be torch's own say what they say. */
+Test(fqn, exact_parameters)
+{
+    static const struct param_case c[] = {
+        {"layers.0.wq.weight", "weight", "layers.0.wq"},
+        {"layers.0.wq.bias", "bias", "layers.0.wq"},
+        {"up.a b.weight", "weight", "up.a b"},
+        {"up.a/b.weight", "weight", "up.a/b"},
+        {"up.MatMul.weight", "weight", "up.MatMul"},
+        {"up.Add.bias", "bias", "up.Add"},
+        {"up.a.kernel", "other", "up.a"},
+        {"up.a.weight_q", "other", "up.a"},
+        {"up.#1,x.weight", "weight", "up.#1,x"},
+        {"module.up.a.weight", "weight", "up.a"},
+        {"a.parametrizations.weight.original1", "other", "a"},
+        {"weight", "none", ""},
+    };
+    for (size_t i = 0; i < sizeof c / sizeof *c; i++) {
+        enum param_kind kind;
+        struct str fqn;
+        cr_assert_eq(fqn_of_exact_param(&kind, &fqn, str_of(c[i].name), &arena), 0);
+        cr_expect(strcmp(kinds[kind], c[i].kind) == 0 && eq(fqn, c[i].fqn), "'%s': found %s '%.*s'",
+                  c[i].name, kinds[kind], STR_ARG(fqn));
+    }
+}
+
 Test(fqn, made_up_names)
 {
     static const struct param_case c[] = {

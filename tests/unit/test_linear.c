@@ -114,6 +114,41 @@ Test(linear, stored_transposed)
                    "model.layers.0.attn.q_proj model.layers.0.attn.q_proj.MatMul.weight 8 4 whole param\n");
 }
 
+/* torch's own names say what they say, whatever a tool's would mean. */
+Test(linear, names_of_torch)
+{
+    bench_add(
+        &b, "producer pytorch\nin x f32[2,8]\nparam up.a/b.weight f32[4,8]\nparam up.MatMul.weight f32[4,8]\n"
+            "/up/a/b/Transpose: s = Transpose(up.a/b.weight)\n/up/a/b/MatMul: a = MatMul(x,s)\n"
+            "/up/MatMul/Transpose: t = Transpose(up.MatMul.weight)\n/up/MatMul/MatMul: c = MatMul(x,t)\n"
+            "out a\nout c");
+    assert_linears("up.a/b up.a/b.weight 8 4 whole param\nup.MatMul up.MatMul.weight 8 4 whole param\n");
+    assert_silent(&b, DIAG_WARNING, "tied or shared");
+}
+
+/* ... and so does any that is asked for, where the guess would miss it. */
+Test(linear, names_that_are_asked_for)
+{
+    bench_add(&b, "in x f32[2,8]\nparam up.a/b.weight f32[4,8]\nparam up.MatMul.weight f32[4,8]\n"
+                  "s = Transpose(up.a/b.weight)\nA: a = MatMul(x,s)\n"
+                  "t = Transpose(up.MatMul.weight)\nB: c = MatMul(x,t)\nout a\nout c");
+    bench_fqns(&b, "up.MatMul,a/b");
+    assert_planned(&b);
+    assert_text(bench_columns(&b, "nf"), "A up.a/b\nB up.MatMul\n");
+}
+
+/* What fits either way is guessed. */
+Test(linear, guessed_names_that_are_asked_for)
+{
+    bench_add(&b,
+              "in x f32[2,8]\nparam attn.q.MatMul.weight f32[8,4]\nA: a = MatMul(x,attn.q.MatMul.weight)\n"
+              "out a");
+    bench_fqns(&b, "attn.q");
+    b.o.match = MATCH_SUBSTRING;
+    assert_planned(&b);
+    assert_text(bench_columns(&b, "nfe"), "A attn.q param\n");
+}
+
 /* TensorFlow keeps kernels as they are multiplied. */
 Test(linear, tensorflow)
 {

@@ -328,14 +328,18 @@ Test(scope, fits)
     cr_assert(!fits("a", "", false));
 }
 
-/* More components than anyone needs are cut, not followed. */
+/* Scopes that are too deep tell nothing, and that is said; none is cut short. */
 Test(scope, deep_names)
 {
     char name[2100];
     for (size_t i = 0; i < 1000; i++)
         memcpy(name + 2 * i, "/a", 2);
     strcpy(name + 2000, "/MatMul");
-    bench_add(&b, "in x\n%s: y = MatMul(x,x)\nout y", name);
+    bench_add(&b, "in x\n%s: y = MatMul(x,x)\n%s: z = MatMul(x,x)\nout y\nout z", name + 2 * 745,
+              name + 2 * 744);
     resolve();
-    cr_assert_leq(scope_of("y")->n_atoms, 64);
+    cr_assert_eq(scope_of("y")->n_atoms, 255);
+    cr_assert_eq(scope_of("z"), &b.s.scopes[0]);
+    assert_says(&b, DIAG_WARNING, "1 node (the first: '/a/a/");
+    assert_says(&b, DIAG_WARNING, "lies more than 256 modules deep");
 }
