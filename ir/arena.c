@@ -113,6 +113,19 @@ static void *alloc_bytes(struct arena *a, size_t size)
 }
 #endif
 
+bool arena_holds(const struct arena *a, const void *p)
+{
+#ifdef SACTAG_ARENA_MALLOC
+    (void)a, (void)p;
+#else
+    uintptr_t at = (uintptr_t)p;
+    for (const struct arena_chunk *c = a->head; c; c = c->next)
+        if (at >= (uintptr_t)c->room && at - (uintptr_t)c->room < c->size)
+            return true;
+#endif
+    return false;
+}
+
 int arena_charge(struct arena *a, size_t bytes)
 {
     if (passes_limit(a, bytes))

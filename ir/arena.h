@@ -31,6 +31,9 @@ void arena_free(struct arena *a);
 /* `a` owns from now on what `from` held; `from` is empty. */
 void arena_adopt(struct arena *a, struct arena *from);
 
+/* Does `p` lie in it? Not told for what is asked of malloc piece by piece (SACTAG_ARENA_MALLOC): false. */
+bool arena_holds(const struct arena *a, const void *p);
+
 /* Counts memory that lies elsewhere, but for the same purpose, towards the limit. -1 when that is over it. */
 int arena_charge(struct arena *a, size_t bytes);
 

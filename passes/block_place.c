@@ -187,7 +187,7 @@ static void drop_merged(struct blocker *b)
             struct str module;
             if (u.value != IR_NONE && block_of_value(b, u.value, &module) != IR_NONE &&
                 !could_use(sc, module))
-                b->named_block[s->named_at[u.value] - 1] = IR_NONE;
+                b->named_block[named_value(s, u.value) - s->named] = IR_NONE;
         }
     }
 }
@@ -210,8 +210,9 @@ int place_named(struct blocker *b)
 uint32_t block_of_value(const struct blocker *b, uint32_t value, struct str *module)
 {
     const struct state *s = b->s;
-    uint32_t at = s->named_at[value], block = at ? b->named_block[at - 1] : IR_NONE;
-    *module = block == IR_NONE ? ((struct str){0}) : s->named[at - 1].fqn;
+    const struct named *n = named_value(s, value);
+    uint32_t block = n ? b->named_block[n - s->named] : IR_NONE;
+    *module = block == IR_NONE ? ((struct str){0}) : n->fqn;
     return block;
 }
 

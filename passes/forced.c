@@ -512,6 +512,5 @@ int pass_forced(struct state *s)
         rc = forced_sets(s, names);
     if (!rc)
         rc = also_forces(s, names);
-    scopes_free(s); /* no pass below asks for them, and a large graph has many */
     return rc;
 }

@@ -16,7 +16,8 @@ struct namer {
     uint32_t *products;    /* per scope: products directly in it */
     bool *busy;            /* per scope: holds operators that no Linear has */
     struct use *weight_of; /* per scope: weight of the first mm in it */
-    uint32_t *first_user;  /* per slot: scope of the first mm with this weight; 0 = none */
+    uint32_t *first_user;  /* per slot: scope of the first mm with this weight; 0 = none. NULL until it is
+                              asked  for */
     uint32_t contradictions, first_contradiction;
 };
 
@@ -203,12 +204,29 @@ static int merged_twin(struct state *s, const struct scope *sc, const struct sco
     return twin->s ? 0 : IR_EMEM;
 }
 
+/* The scope of the first mm with this weight, 0 for none. */
+static int find_first_user(struct namer *k, struct use weight, uint32_t *scope)
+{
+    struct state *s = k->s;
+    if (!k->first_user) {
+        k->first_user = calloc((size_t)s->walk.n_slots + 1, sizeof *k->first_user);
+        if (!k->first_user)
+            return IR_EMEM;
+        for (uint32_t i = s->n_mms; i-- > 0;)
+            if (s->mms[i].weight.value != IR_NONE && s->scope_of[s->mms[i].step])
+                k->first_user[walk_slot(&s->walk, s->mms[i].weight)] = s->scope_of[s->mms[i].step];
+    }
+    *scope = weight.value == IR_NONE ? 0 : k->first_user[walk_slot(&s->walk, weight)];
+    return 0;
+}
+
 static int name_mm(struct namer *k, struct mm *mm)
 {
     struct state *s = k->s;
     uint32_t scope = s->scope_of[mm->step];
     const struct scope *sc = &s->scopes[scope];
     enum param_kind kind;
+    mm->unscoped = scope == 0;
     struct module_name param, fqn = {.id = IR_NONE}, owner = bias_owner(s, mm);
     if (weight_owner(s, mm, &kind, &param) != 0)
         return IR_EMEM;
@@ -266,7 +284,9 @@ static int name_mm(struct namer *k, struct mm *mm)
         return rc;
     if (owner.fqn.n && agrees(sc, owner)) /* one weight for two modules that differ in their bias */
         return linear_mark(s, owner.fqn, owner.id, mm, EV_BIAS, false);
-    uint32_t first = mm->weight.value == IR_NONE ? 0 : k->first_user[walk_slot(&s->walk, mm->weight)];
+    uint32_t first;
+    if (find_first_user(k, mm->weight, &first) != 0)
+        return IR_EMEM;
     struct str twin;
     rc = merged_twin(s, sc, &s->scopes[first], param.fqn, &twin);
     return rc || twin.n == 0 ? rc : linear_mark(s, twin, IR_NONE, mm, EV_SCOPE, loose);
@@ -312,10 +332,9 @@ static int namer_init(struct namer *k, struct state *s)
     k->products = calloc(s->n_scopes, sizeof *k->products);
     k->busy = calloc(s->n_scopes, sizeof *k->busy);
     k->weight_of = calloc(s->n_scopes, sizeof *k->weight_of);
-    k->first_user = calloc(s->walk.n_slots ? s->walk.n_slots : 1, sizeof *k->first_user);
     for (uint32_t i = 0; k->weight_of && i < s->n_scopes; i++)
         k->weight_of[i].value = IR_NONE;
-    return k->used && k->products && k->busy && k->weight_of && k->first_user ? 0 : IR_EMEM;
+    return k->used && k->products && k->busy && k->weight_of ? 0 : IR_EMEM;
 }
 
 static void namer_free(struct namer *k)
@@ -353,9 +372,6 @@ int pass_linear(struct state *s)
         struct use *first = &k.weight_of[s->scope_of[mm->step]];
         if (first->value == IR_NONE)
             *first = mm->weight;
-        uint32_t *user = mm->weight.value == IR_NONE ? NULL : &k.first_user[walk_slot(&s->walk, mm->weight)];
-        if (user && *user == 0)
-            *user = s->scope_of[mm->step];
     }
     for (uint32_t i = 0; !rc && i < s->n_mms; i++)
         rc = name_mm(&k, &s->mms[i]);

@@ -23,7 +23,7 @@ static int unplaced(struct state *s)
     uint32_t n = 0, first = 0;
     for (uint32_t i = 0; i < s->n_mms; i++) {
         const struct mm *mm = &s->mms[i];
-        bool silent = mm->evidence == EV_NONE && s->scope_of[mm->step] == 0;
+        bool silent = mm->evidence == EV_NONE && mm->unscoped;
         if (silent && mm->block == IR_NONE && row_wanted(s, mm) && n++ == 0)
             first = mm->step;
     }

@@ -85,6 +85,7 @@ struct mm {
     bool unsettled;    /* its scope is ambiguous: passes/block.c names it */
     bool scope_linear; /* ... and records its scope's module as a Linear */
     bool loose;        /* fqn may lack containers that are never called */
+    bool unscoped;     /* its step has no scope */
     uint32_t block, call; /* IR_NONE outside blocks */
 };
 
@@ -130,7 +131,7 @@ struct state {
     struct named *named; /* by value */
     uint32_t n_named;
     size_t cap_named;
-    uint32_t *named_at;     /* per value: 1 + index into named; 0 = its name tells nothing */
+    uint8_t *is_named;      /* a bit per value: it is in named */
     uint32_t *module_block; /* per module: innermost block around it, or IR_NONE */
     uint32_t *first_region; /* per block, and one more: the region of its first call */
     uint32_t *region_of;    /* per step: index into plan->regions, or IR_NONE */
@@ -153,9 +154,10 @@ int pass_linear(struct state *s);     /* modules, FQNs, Linears */
 int pass_order(struct state *s);      /* execution order where a tool lost it */
 int pass_block(struct state *s);      /* blocks and calls */
 int pass_forced(struct state *s);     /* forced sets */
+int pass_linears(struct state *s);    /* the plan's Linears */
 int pass_policy(struct state *s);     /* the alternation, rows */
 int pass_misses(struct state *s);     /* warnings of what came to nothing */
-int pass_summary(struct state *s);    /* Linears and counts */
+int pass_summary(struct state *s);    /* counts */
 int pass_specialize(struct state *s); /* copies of functions, one for each way they decide */
 int pass_regions(struct state *s);    /* checkpoint regions and what crosses them */
 /* The region of the step that makes a resolved value, or IR_NONE; `maker` is of walk_makers(). */
@@ -174,7 +176,7 @@ int pass_neighbours(struct state *s); /* the policies of nodes that are no mms *
  */
 bool scopes_by_name(const struct state *s);
 
-/* Frees what pass_scope has made but for the scopes' numbers. */
+/* Frees what pass_scope has made. */
 void scopes_free(struct state *s);
 
 /* Step i of the execution order. */

@@ -64,11 +64,11 @@ int row_reason(struct plan *p, struct plan_row *r, const struct mm *mm, const ch
     return 0;
 }
 
-/* Text that lives as long as the plan: what lies in the source does, the rest is copied. */
+/* Text that lives as long as the plan: what lies in the source or is the model's does, the rest is copied. */
 struct str plan_text(struct state *s, struct str text)
 {
     uintptr_t from = (uintptr_t)s->m->bytes, at = (uintptr_t)text.s;
-    if (text.s && at >= from && at - from < s->m->size)
+    if (text.s && ((at >= from && at - from < s->m->size) || arena_holds(&s->m->arena, text.s)))
         return text;
     return (struct str){arena_strdup(&s->plan->arena, text.s, text.n), text.n};
 }
@@ -81,15 +81,15 @@ int row_make(struct state *s, const struct mm *mm, struct plan_row *r)
         *path = ir_graph_path(s->m, s->walk.frames[st.frame].graph);
     if (!*path)
         return IR_EMEM;
-    char *fqn = arena_strdup(&s->plan->arena, mm->fqn.s ? mm->fqn.s : "", mm->fqn.n);
-    if (!fqn)
+    struct str fqn = plan_text(s, mm->fqn);
+    if (!fqn.s)
         return IR_EMEM;
     *r = (struct plan_row){.node = st.node,
                            .frame = st.frame,
                            .block = mm->block,
                            .call = mm->call,
                            .graph = str_of(*path),
-                           .fqn = {fqn, mm->fqn.n}, /* a copy: who prints rows finds them side by side */
+                           .fqn = fqn,
                            .evidence = mm->evidence,
                            .rhs = shape_in_force(s, mm)};
     return 0;

@@ -428,7 +428,9 @@ void scopes_free(struct state *s)
 {
     names_free(&s->scope_index);
     free(s->scopes);
+    free(s->scope_of);
     s->scopes = NULL;
+    s->scope_of = NULL;
     s->n_scopes = 0;
 }
 
@@ -439,7 +441,7 @@ int pass_scope(struct state *s)
         names_intern(&s->scope_index, STR_LIT("")) == NAME_NONE ||
         add_scope(s, STR_LIT(""), SCOPE_NAME) == IR_NONE)
         return IR_EMEM;
-    s->scope_of = arena_alloc(&s->arena, s->walk.n_steps ? s->walk.n_steps : 1, sizeof *s->scope_of);
+    s->scope_of = calloc((size_t)s->walk.n_steps + 1, sizeof *s->scope_of);
     uint32_t *of_frame = arena_alloc(&s->arena, s->walk.n_frames, sizeof *of_frame);
     uint32_t *of_list = malloc((size_t)(s->m->n_scope_lists + 1) * sizeof *of_list);
     if (of_list)

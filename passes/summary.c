@@ -1,35 +1,9 @@
-/* Summary: what the plan tells besides its rows: Linears, counts, and a note on routers. Needs policy. */
+/* Summary: what the plan tells besides its rows: counts, and a note on routers. Needs policy. */
 #include "passes/decide.h"
 
 #include <stdlib.h>
 
 #define ROUTER_HOPS 16 /* nodes between a router's mm and its TopK: softmax, bias, reshape */
-
-static int copy_linears(struct state *s)
-{
-    struct plan *p = s->plan;
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < s->modules.n; i++)
-        n += s->modules.a[i].linear;
-    p->linears = arena_alloc(&p->arena, n ? n : 1, sizeof *p->linears);
-    if (!p->linears)
-        return IR_EMEM;
-    for (uint32_t i = 0; i < s->modules.n; i++) {
-        const struct module *m = &s->modules.a[i];
-        if (!m->linear)
-            continue;
-        struct str fqn = plan_text(s, m->fqn);
-        if (!fqn.s)
-            return IR_EMEM;
-        p->linears[p->n_linears++] = (struct plan_linear){.fqn = fqn,
-                                                          .weight = ir_value_name(s->m, m->weight),
-                                                          .in = m->in,
-                                                          .out = m->out,
-                                                          .block = s->module_block[i],
-                                                          .evidence = (enum evidence)m->evidence};
-    }
-    return 0;
-}
 
 static void count_row(struct plan *p, const struct plan_row *r)
 {
@@ -96,6 +70,5 @@ int pass_summary(struct state *s)
         count_row(p, &p->rows[i]);
     for (uint32_t i = 0; i < s->n_mms; i++)
         p->n_rules_differ += s->mms[i].literal != (s->mms[i].aten == ATEN_MM);
-    int rc = copy_linears(s);
-    return rc ? rc : note_router(s);
+    return note_router(s);
 }
