@@ -85,6 +85,16 @@ struct hits {
     struct str first_loose, first_outside;
 };
 
+/* For a message: what a module is where no class tells, as far as it can be told. */
+static const char *what_it_is(const struct module *m)
+{
+    if (m->embedding)
+        return "an Embedding, ";
+    if (m->untransposed)
+        return "a module that multiplies by its weight as it is, not transposed (Conv1D), ";
+    return m->children ? "a container, " : "";
+}
+
 static int not_a_linear(struct state *s, struct str name, uint32_t module)
 {
     struct modules *t = &s->modules;
@@ -97,12 +107,8 @@ static int not_a_linear(struct state *s, struct str name, uint32_t module)
                 return rc;
         }
     const struct module *m = &t->a[module];
-    char *what = m->cls.n ? arena_printf(&s->arena, "'%.*s', ", STR_ARG(m->cls))
-                          : arena_printf(&s->arena, "%s%s",
-                                         m->what       ? m->what
-                                         : m->children ? "a container"
-                                                       : "",
-                                         m->what || m->children ? ", " : "");
+    struct str cls = module_class(s, m);
+    const char *what = cls.n ? arena_printf(&s->arena, "'%.*s', ", STR_ARG(cls)) : what_it_is(m);
     if (!what)
         return IR_EMEM;
     return diag_error(s->d, IR_EPOLICY, "FQN '%.*s' names '%.*s', %swhich is not a Linear%s%s", STR_ARG(name),
@@ -112,9 +118,9 @@ static int not_a_linear(struct state *s, struct str name, uint32_t module)
 
 /* A .pt2 lists modules that were never called and whose parameters were dropped: Linear or not, nothing
  * tells. */
-static bool untold(const struct module *m)
+static bool untold(const struct state *s, const struct module *m)
 {
-    return !m->called && !m->has_param && !m->children && m->cls.n == 0 && !m->composed;
+    return !m->called && !m->has_param && !m->children && module_class(s, m).n == 0 && !m->composed;
 }
 
 static struct mm_shape shape_of_linear(const struct module *m)
@@ -172,7 +178,7 @@ static int match_one(struct state *s, struct str name, struct hits *h)
                 h->first_loose = fqn;
             continue;
         }
-        if (!t->a[object].linear && untold(&t->a[object])) {
+        if (!t->a[object].linear && untold(s, &t->a[object])) {
             h->untold++;
             continue;
         }

@@ -30,7 +30,7 @@ static int find_aliases(struct state *s)
     names_init(&keys);
     for (uint32_t i = 1; !rc && i < s->n_scopes; i++) {
         const struct scope *sc = &s->scopes[i];
-        for (uint32_t j = 0; !rc && sc->fqns && j < sc->n_atoms; j++) {
+        for (uint32_t j = 0; !rc && sc->kind == SCOPE_STACK && j < sc->n_atoms; j++) {
             ptrdiff_t at = str_rchr(sc->atoms[j], '@');
             struct str key = str_sub(sc->atoms[j], 0, at < 0 ? sc->atoms[j].n : (size_t)at);
             uint32_t before = keys.n, id = names_intern(&keys, key),
@@ -60,7 +60,7 @@ static int modules_from_metadata(struct state *s)
         sc->module = id;
         if (id != IR_NONE) {
             s->modules.a[id].called = true;
-            s->modules.a[id].cls = sc->cls;
+            s->modules.a[id].scope = i;
         }
         for (uint32_t j = 0; sc->fqns && j < sc->n_atoms; j++) {
             id = modules_add(&s->modules, sc->fqns[j]);
@@ -129,5 +129,9 @@ int pass_modules(struct state *s)
         rc = modules_from_options(s);
     if (!rc && scopes_by_name(s))
         rc = modules_sort(&s->modules);
-    return rc ? rc : modules_from_scopes(s);
+    if (!rc)
+        rc = modules_from_scopes(s);
+    if (!rc && !scopes_by_name(s)) /* only such ones are looked for among the others */
+        names_free(&s->scope_index);
+    return rc;
 }

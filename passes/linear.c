@@ -76,6 +76,13 @@ static bool class_is_linear(struct str cls)
     return str_ends(cls, STR_LIT("Linear"));
 }
 
+/* Is the module known to be of a class that is no Linear's? */
+static bool other_class(const struct state *s, const struct module *m)
+{
+    struct str cls = module_class(s, m);
+    return cls.n && !class_is_linear(cls);
+}
+
 /* The literal name of a scope whose _k was taken for "called again", when the weights say it is another
  * module. */
 static struct module_name unstemmed(struct namer *k, const struct mm *mm, uint32_t scope)
@@ -154,7 +161,7 @@ int linear_mark(struct state *s, struct str fqn, uint32_t id, const struct mm *m
     struct module *m = &t->a[id];
     if (t->n > before)
         m->composed = loose;
-    if (m->cls.n && !class_is_linear(m->cls))
+    if (other_class(s, m))
         return 0;
     if (m->linear && m->evidence && m->evidence <= (uint8_t)ev)
         return 0;
@@ -309,13 +316,11 @@ static void unused_linears(struct namer *k)
         bool as_it_is = (used & (USED_DIRECT | USED_AS_TABLE)) && !(used & USED_TRANSPOSED);
         struct module *m = &s->modules.a[n->module];
         if ((used & USED_GATHER) || as_it_is) {
-            m->what = used & USED_GATHER ? "an Embedding"
-                      : used & USED_DIRECT
-                          ? "a module that multiplies by its weight as it is, not transposed (Conv1D)"
-                          : NULL;
+            m->embedding = used & USED_GATHER;
+            m->untransposed = !m->embedding && (used & USED_DIRECT);
             continue;
         }
-        if (m->linear || m->children || m->same_as != IR_NONE || (m->cls.n && !class_is_linear(m->cls)))
+        if (m->linear || m->children || m->same_as != IR_NONE || other_class(s, m))
             continue;
         m->linear = true;
         m->in = x->dims[1];

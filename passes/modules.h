@@ -16,12 +16,12 @@ struct module {
     bool has_param; /* the file holds a parameter of its own */
     bool composed;  /* learnt from a scope alone: containers that are never called may be missing from its FQN
                      */
-    uint32_t same_as; /* another name of that module, which is the one torch lists; IR_NONE */
-    struct str cls;   /* its class where the file tells, else empty */
-    const char *what; /* what it is, where its weight tells that it is no Linear; else NULL */
-    uint32_t weight;  /* LINEAR: value with the parameter's name, IR_NONE if unknown */
-    int64_t in, out;  /* LINEAR: features */
-    uint8_t evidence; /* enum evidence of its name */
+    bool embedding, untransposed; /* no Linear: its weight is looked up in, or multiplied by as it is */
+    uint8_t evidence;             /* enum evidence of its name */
+    uint32_t same_as;             /* another name of that module, which is the one torch lists; IR_NONE */
+    uint32_t scope;               /* that tells its class; 0: none does */
+    uint32_t weight;              /* LINEAR: value with the parameter's name, IR_NONE if unknown */
+    int64_t in, out;              /* LINEAR: features */
 };
 
 struct modules {

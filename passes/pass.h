@@ -20,21 +20,23 @@ enum scope_kind {
 /* One distinct scope; the steps of a module share it. */
 struct scope {
     struct str raw;    /* as the file has it */
+    struct str fqn;    /* the module; empty = the model itself. NAME: resolved against the known modules */
+    struct str cls;    /* META, STACK: the module's class, "torch.nn.modules.linear.Linear" */
     struct str *atoms; /* NAME: the modules called, outermost first, wrappers left out. STACK: the keys */
-    uint32_t *ends;    /* NAME: where each atom ends in raw */
-    struct str *fqns;  /* STACK: FQN of each key */
-    uint32_t n_atoms;
-    struct str fqn;  /* the module; empty = the model itself. NAME: resolved against the known modules */
+    union {
+        uint32_t *ends;   /* NAME: where each atom ends in raw */
+        struct str *fqns; /* STACK: FQN of each key */
+    };
     uint32_t module; /* its id; IR_NONE: look it up */
-    struct str cls;  /* META, STACK: the module's class, "torch.nn.modules.linear.Linear" */
-    enum scope_kind kind;
+    uint32_t block;  /* passes/block.c: block candidate, or IR_NONE */
+    uint8_t n_atoms;
+    uint8_t depth; /* ... and which atom is the block's own */
+    enum scope_kind kind : 8;
     bool certain;   /* fqn is the full FQN for sure */
     bool ambiguous; /* NAME: several known modules fit; fqn is the first, passes/block.c settles it */
     bool stem;      /* NAME: fqn stands without the last atom's _k */
     bool deep;      /* STACK: too deep: tells nothing */
     bool call;      /* NAME: of the node that calls a function; which module inside ran is not told */
-    uint32_t block; /* passes/block.c: block candidate, or IR_NONE */
-    uint32_t depth; /* ... and which atom is the block's own */
 };
 
 enum mm_kind {
@@ -56,36 +58,33 @@ enum aten_kind { ATEN_OTHER, ATEN_MM, ATEN_ADDMM };
 /* One node that multiplies matrices (not QUANTISED, not HIDDEN). */
 struct mm {
     uint32_t step;
-    enum mm_kind kind;
-    bool unknown_rank; /* of the rhs */
-    bool literal;      /* an mm under rule onnx */
-    bool counted;      /* an mm under the rule in force */
-    enum aten_kind aten;
-    struct mm_shape rhs; /* literal */
+    enum mm_kind kind : 8;
+    enum aten_kind aten : 8;
+    enum evidence evidence : 8;
+    bool unknown_rank : 1; /* of the rhs */
+    bool literal : 1;      /* an mm under rule onnx */
+    bool counted : 1;      /* an mm under the rule in force */
+    bool transposed : 1;   /* the weight is, on the way: an odd number of times */
+    bool linear : 1;       /* y = x W^T of a Linear */
+    bool unsettled : 1;    /* its scope is ambiguous: passes/block.c names it */
+    bool scope_linear : 1; /* ... and records its scope's module as a Linear */
+    bool loose : 1;        /* fqn may lack containers that are never called */
+    bool unscoped : 1;     /* its step has no scope */
+    bool nameless : 1; /* ... or may be: the weight's name is lost, and the module is not known to be one */
+    uint32_t weight_name; /* value with the nearest name on the way that a module may have given, else the
+                             parameter itself; IR_NONE */
+    struct mm_shape rhs;  /* literal */
     struct mm_shape aten_rhs;
     const char *aten_assumption; /* what the choice of aten rests on: "assumed-contiguous", ... or NULL */
     const char *assumption;      /* "assumed-contiguous", ... or NULL */
     uint32_t folded;             /* mms that a tool computed away right before this one: torch counts them */
-
-    uint32_t uses, user; /* how many operands its output is, and the last step that reads it */
-    uint32_t bias_step;  /* step of the Add that adds a bias, or IR_NONE */
-    struct use bias;     /* the bias as an operand, value IR_NONE if there is none */
-
-    struct use weight;    /* parameter that the rhs comes from, value IR_NONE if it is computed */
-    bool transposed;      /* ... through an odd number of transposes */
-    uint32_t weight_name; /* value with the nearest name on the way that a module may have given, else the
-                             parameter itself; IR_NONE */
-
-    struct str fqn;       /* module, empty if unknown */
+    uint32_t uses, user;         /* how many operands its output is, and the last step that reads it */
+    uint32_t bias_step;          /* step of the Add that adds a bias, or IR_NONE */
+    struct use bias;             /* the bias as an operand, value IR_NONE if there is none */
+    struct use weight;           /* parameter that the rhs comes from, value IR_NONE if it is computed */
+    struct str fqn;              /* module, empty if unknown */
     struct str scope_fqn; /* what scope or metadata say, for matching where the weight is shared under another
                              name */
-    enum evidence evidence;
-    bool linear;       /* y = x W^T of a Linear */
-    bool nameless;     /* ... or may be: the weight's name is lost, and the module is not known to be one */
-    bool unsettled;    /* its scope is ambiguous: passes/block.c names it */
-    bool scope_linear; /* ... and records its scope's module as a Linear */
-    bool loose;        /* fqn may lack containers that are never called */
-    bool unscoped;     /* its step has no scope */
     uint32_t block, call; /* IR_NONE outside blocks */
 };
 
@@ -178,6 +177,12 @@ bool scopes_by_name(const struct state *s);
 
 /* Frees what pass_scope has made. */
 void scopes_free(struct state *s);
+
+/* A module's class, where the file tells it. Empty: it does not. */
+static inline struct str module_class(const struct state *s, const struct module *m)
+{
+    return s->scopes[m->scope].cls;
+}
 
 /* Step i of the execution order. */
 static inline uint32_t state_step(const struct state *s, uint32_t i)
