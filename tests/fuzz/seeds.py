@@ -49,6 +49,31 @@ def text():
             '"opset_version": {"aten": 10}, "range_constraints": {}, "schema_version": {"major": 8, "minor": 2}}'
             % (", ".join(map(tensor, ("w", "bias", "x"))), tensor("j"), ", ".join(nodes), ", ".join(values), specs))
 
+def graph_argument(name, inputs, outputs, *nodes):
+    values = ", ".join('"%s": %s' % (n, meta(4, 4)) for n in ("v", "u"))
+    return '{"as_graph": {"name": "%s", "graph": {"inputs": [%s], "outputs": [%s], "nodes": [%s], "tensor_values": {%s}}}}' % (
+        name, ", ".join(map(tensor, inputs)), ", ".join(map(tensor, outputs)), ", ".join(nodes), values)
+
+def loops():
+    """cond in map, scan and while_loop, whose condition multiplies, too."""
+    tensors = lambda *names: '{"as_tensors": [%s]}' % ", ".join('{"name": "%s"}' % n for n in names)
+    operator = lambda name, out, *args: node("x", out, *(("", a) for a in args)).replace("torch.ops.aten.x", "torch.ops.higher_order." + name)
+    mm = lambda out, x: node("mm.default", out, ("self", x), ("mat2", "w"))
+    branch = lambda name: graph_argument(name, ("v", "w"), ("u",), mm("u", "v"))
+    nodes = [
+        operator("map_impl", "a", graph_argument("body", ("v", "w"), ("c",), operator("cond", "c", '{"as_bool": true}', branch("t"), branch("f"),
+                                                                                       tensors("v", "w"))), tensors("x"), tensors("w")),
+        operator("scan", "b", graph_argument("step", ("h", "v", "w"), ("u", "u"), mm("u", "v")), tensors("x"), tensors("a"), '{"as_int": 1}',
+                 '{"as_bool": false}', tensors("w")),
+        operator("while_loop", "d", graph_argument("test", ("v", "w"), ("u",), mm("u", "v")), graph_argument("body", ("v", "w"), ("u",), mm("u", "v")),
+                 tensors("b"), tensors("w")),
+        mm("e", "d"),
+    ]
+    values = ", ".join('"%s": %s' % (n, meta(4, 4, grad="true" if n == "w" else "false")) for n in "x w a b d e".split())
+    specs = '{"parameter": {"arg": {"name": "w"}, "parameter_name": "layers.0.a.weight"}}, {"user_input": {"arg": %s}}' % tensor("x")
+    return ('{"graph_module": {"graph": {"inputs": [%s, %s], "outputs": [%s], "nodes": [%s], "tensor_values": {%s}}, "signature": '
+            '{"input_specs": [%s]}}}' % (tensor("w"), tensor("x"), tensor("e"), ", ".join(nodes), values, specs))
+
 def weight(fqn, place, trained):
     return '"%s": {"path_name": "%s", "is_param": %s, "use_pickle": false, "tensor_meta": %s}' % (fqn, place, trained, meta(6, 4, grad="true"))
 
@@ -59,6 +84,7 @@ def main(folder):
                          weight("dead.weight", "weight_1", "true"), weight("mask", "weight_2", "false")))
     files = {
         "ops.json": program,
+        "loops.json": loops().encode(),
         "ops": zipped([(PROGRAM, program), ("version", b"8.2")]),
         "deflated": zipped([(PROGRAM, packed, {"method": 8, "size": len(program), "crc": zlib.crc32(program)})]),
         "packaged": zipped([("m/data/weights/model_weights_config.json", ('{"config": {%s}}' % weights).encode()), ("m/models/model.json", program),
