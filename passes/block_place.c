@@ -102,7 +102,7 @@ static int candidate_of_fqn(struct blocker *b, struct scope *sc, struct candidat
     c->hides = id == IR_NONE && hides_blocks(b, sc);
     for (uint32_t j = 0; sc->fqns && id != IR_NONE && j < sc->n_atoms; j++)
         if (str_eq(sc->fqns[j], b->blocks[id]))
-            sc->depth = (uint8_t)j;
+            sc->depth = (uint16_t)j;
     return id == IR_NONE ? 0 : add_candidate(b, c, id);
 }
 
@@ -133,7 +133,7 @@ static int candidates_of(struct blocker *b, struct scope *sc, struct candidates 
             rc = candidates_at(b, sc, i, true, c);
             stem = c->n > 0;
         }
-        sc->depth = (uint8_t)i;
+        sc->depth = (uint16_t)i;
     }
     if (rc || c->n == 0)
         return rc;

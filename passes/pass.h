@@ -29,14 +29,14 @@ struct scope {
     };
     uint32_t module; /* its id; IR_NONE: look it up */
     uint32_t block;  /* passes/block.c: block candidate, or IR_NONE */
-    uint8_t n_atoms;
-    uint8_t depth; /* ... and which atom is the block's own */
+    uint16_t n_atoms;
+    uint16_t depth; /* ... and which atom is the block's own */
     enum scope_kind kind : 8;
-    bool certain;   /* fqn is the full FQN for sure */
-    bool ambiguous; /* NAME: several known modules fit; fqn is the first, passes/block.c settles it */
-    bool stem;      /* NAME: fqn stands without the last atom's _k */
-    bool deep;      /* STACK: too deep: tells nothing */
-    bool call;      /* NAME: of the node that calls a function; which module inside ran is not told */
+    bool certain;       /* fqn is the full FQN for sure */
+    bool ambiguous : 1; /* NAME: several known modules fit; fqn is the first, passes/block.c settles it */
+    bool stem : 1;      /* NAME: fqn stands without the last atom's _k */
+    bool deep : 1;      /* STACK: too deep: tells nothing */
+    bool call : 1;      /* NAME: of the node that calls a function; which module inside ran is not told */
 };
 
 enum mm_kind {

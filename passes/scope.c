@@ -10,6 +10,8 @@
 
 #include <stdlib.h>
 
+_Static_assert(FQN_DEPTH_MAX <= UINT16_MAX, "scope.n_atoms counts as many");
+
 static uint32_t add_scope(struct state *s, struct str raw, enum scope_kind kind)
 {
     if (grow(&s->scopes, &s->cap_scopes, (size_t)s->n_scopes + 1, sizeof *s->scopes) != 0)
@@ -56,7 +58,7 @@ static int split_atoms(struct state *s, struct scope *sc)
     if (!sc->atoms || !sc->ends)
         return IR_EMEM;
     uint32_t skip = n > 1 && str_is(found[0], "module") ? 1 : 0; /* DDP's, as in fqn_clean */
-    sc->n_atoms = (uint8_t)(n - skip);
+    sc->n_atoms = (uint16_t)(n - skip);
     memcpy(sc->atoms, found + skip, sc->n_atoms * sizeof *found);
     memcpy(sc->ends, ends + skip, sc->n_atoms * sizeof *ends);
     return 0;
@@ -299,7 +301,7 @@ static int split_stack(struct state *s, struct scope *sc)
         return IR_EMEM;
     memcpy(sc->atoms, keys, n * sizeof *keys);
     memcpy(sc->fqns, fqns, n * sizeof *fqns);
-    sc->n_atoms = (uint8_t)n;
+    sc->n_atoms = (uint16_t)n;
     sc->fqn = n ? fqns[n - 1] : (struct str){0};
     sc->certain = true;
     return 0;

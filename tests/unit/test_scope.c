@@ -335,10 +335,11 @@ Test(scope, deep_names)
     for (size_t i = 0; i < 1000; i++)
         memcpy(name + 2 * i, "/a", 2);
     strcpy(name + 2000, "/MatMul");
-    bench_add(&b, "in x\n%s: y = MatMul(x,x)\n%s: z = MatMul(x,x)\nout y\nout z", name + 2 * 745,
-              name + 2 * 744);
+    bench_add(&b, "in x\n%s: y = MatMul(x,x)\n%s: z = MatMul(x,x)\n%s: u = MatMul(x,x)\nout y\nout z\nout u",
+              name + 2 * 745, name + 2 * 744, name + 2 * 744 + 1);
     resolve();
     cr_assert_eq(scope_of("y")->n_atoms, 255);
+    cr_assert_eq(scope_of("u")->n_atoms, 256); /* it does not begin with a slash */
     cr_assert_eq(scope_of("z"), &b.s.scopes[0]);
     assert_says(&b, DIAG_WARNING, "1 node (the first: '/a/a/");
     assert_says(&b, DIAG_WARNING, "lies more than 256 modules deep");
