@@ -83,21 +83,6 @@ static int number_key(struct blocker *b, const char *what, uint32_t n, uint32_t 
     return text ? intern_key(b, str_of(text), out) : IR_EMEM;
 }
 
-static bool compute_fixed(const struct state *s, uint32_t step)
-{
-    struct use u = walk_output(&s->walk, walk_step(&s->walk, step), 0);
-    return u.value == IR_NONE || facts_fixed(&s->facts, u);
-}
-
-static int find_fixed(struct blocker *b)
-{
-    uint32_t n = b->s->walk.n_steps;
-    b->fixed = calloc((size_t)n / 8 + 1, 1);
-    for (uint32_t i = 0; b->fixed && i < n; i++)
-        b->fixed[i / 8] |= (uint8_t)(compute_fixed(b->s, i) << i % 8);
-    return b->fixed ? 0 : IR_EMEM;
-}
-
 /* Does this step belong to the scope of a block, by its name? */
 static bool in_path(const struct blocker *b, uint32_t step)
 {
@@ -685,9 +670,7 @@ static int blocker_run(struct blocker *b)
     if (!b->run_of)
         return IR_EMEM;
     memset(b->run_of, 0xff, (size_t)n * sizeof *b->run_of);
-    int rc = find_fixed(b);
-    if (!rc)
-        rc = index_names(b);
+    int rc = index_names(b);
     if (!rc)
         rc = place_named(b);
     if (!rc)
@@ -728,7 +711,6 @@ int pass_block(struct state *s)
     free(b.mark);
     free(b.run_of);
     free(b.key_of);
-    free(b.fixed);
     free(b.runs);
     free(b.first_weight);
     names_free(&b.used);

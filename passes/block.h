@@ -45,7 +45,6 @@ struct blocker {
     struct names paths;
     uint32_t *run_of; /* per step */
     uint32_t *key_of; /* per step: what its scope says of the call; NULL: none says anything */
-    uint8_t *fixed;   /* a bit per step: block_step_fixed() */
     struct run *runs;
     uint32_t n_runs;
     size_t cap_runs;
@@ -68,7 +67,9 @@ int all_candidates(struct blocker *b);
 /* Does a step compute the same every time the program runs? Such steps stand anywhere. */
 static inline bool block_step_fixed(const struct blocker *b, uint32_t step)
 {
-    return b->fixed[step / 8] >> step % 8 & 1;
+    const struct walk *w = &b->s->walk;
+    struct use u = walk_output(w, walk_step(w, step), 0);
+    return u.value == IR_NONE || facts_fixed(&b->s->facts, u);
 }
 
 /* Adds a run. 0 or IR_EMEM. */
