@@ -12,13 +12,14 @@ int param_name(struct state *s, struct str name, enum param_kind *kind, struct s
 /* Fills s->named: parameters, weights as graph inputs, renamed copies; adds their modules. */
 int find_named(struct state *s);
 
-/* Of a value that is there. */
-const struct named *named_find(const struct state *s, uint32_t value);
-
 /* What a value's name tells, or NULL: it carries no parameter's name, or one that a tool made up. */
 static inline const struct named *named_value(const struct state *s, uint32_t value)
 {
-    return s->is_named[value / 8] >> value % 8 & 1 ? named_find(s, value) : NULL;
+    const struct named_bits *bits = &s->is_named[value / 64];
+    uint64_t up_to = bits->set << (63 - value % 64); /* the value's own is the highest bit */
+    if (!(up_to >> 63))
+        return NULL;
+    return &s->named[bits->before + (uint32_t)__builtin_popcountll(up_to) - 1];
 }
 
 /* How a parameter (or a renamed copy of one) is used: per slot, a set of these. AS_TABLE: added to

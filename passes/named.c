@@ -75,7 +75,10 @@ static int add_named(struct state *s, uint32_t value)
     if (rc || grow(&s->named, &s->cap_named, (size_t)s->n_named + 1, sizeof *s->named) != 0)
         return IR_EMEM;
     s->named[s->n_named++] = n;
-    s->is_named[value / 8] |= (uint8_t)(1U << value % 8);
+    struct named_bits *bits = &s->is_named[value / 64];
+    if (!bits->set)
+        bits->before = s->n_named - 1;
+    bits->set |= UINT64_C(1) << value % 64;
     return 0;
 }
 
@@ -88,24 +91,11 @@ static int add_parametrization(struct state *s, struct str name)
     return inner.s && modules_add(&s->modules, inner) != IR_NONE ? 0 : IR_EMEM;
 }
 
-const struct named *named_find(const struct state *s, uint32_t value)
-{
-    uint32_t lo = 0, hi = s->n_named;
-    while (lo < hi) {
-        uint32_t mid = lo + (hi - lo) / 2;
-        if (s->named[mid].value < value)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return &s->named[lo];
-}
-
 int find_named(struct state *s)
 {
     const struct ir_model *m = s->m;
     bool copies, *identity = find_identity(s, &copies);
-    s->is_named = arena_alloc(&s->arena, (size_t)m->n_values / 8 + 1, 1);
+    s->is_named = arena_alloc(&s->arena, (size_t)m->n_values / 64 + 1, sizeof *s->is_named);
     int rc = identity && s->is_named ? 0 : IR_EMEM;
     for (uint32_t v = 0; !rc && v < m->n_values; v++) {
         if (v + NAMES_AHEAD < m->n_values && s->is_param[v + NAMES_AHEAD])

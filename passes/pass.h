@@ -130,7 +130,10 @@ struct state {
     struct named *named; /* by value */
     uint32_t n_named;
     size_t cap_named;
-    uint8_t *is_named;      /* a bit per value: it is in named */
+    struct named_bits { /* of 64 values: which are in named, and how many of those before them are */
+        uint64_t set;
+        uint32_t before;
+    } * is_named;
     uint32_t *module_block; /* per module: innermost block around it, or IR_NONE */
     uint32_t *first_region; /* per block, and one more: the region of its first call */
     uint32_t *region_of;    /* per step: index into plan->regions, or IR_NONE */
