@@ -436,6 +436,28 @@ void scopes_free(struct state *s)
     s->n_scopes = 0;
 }
 
+/* The scope of a node whose list of scopes was read before; 0 when it was not, or tells none. */
+static uint32_t scope_known(const struct ir_model *m, uint32_t node, const uint32_t *of_list)
+{
+    uint32_t list = m->noted && m->scope_lists ? m->scope_lists[node] : 0;
+    return list == 0 || list == IR_NONE || of_list[list] == UNREAD ? 0 : of_list[list];
+}
+
+static int scope_of_step(struct state *s, uint32_t step, uint32_t *of_list, const uint32_t *of_frame)
+{
+    struct step st = walk_step(&s->walk, step);
+    uint32_t *scope = &s->scope_of[step];
+    *scope = scope_known(s->m, st.node, of_list);
+    if (*scope)
+        return 0;
+    int rc = scope_of_node(s, st.node, of_list, scope);
+    if (!rc && *scope == 0)
+        note_deep(s, step);
+    if (!rc && *scope == 0)
+        *scope = of_frame[st.frame];
+    return rc;
+}
+
 int pass_scope(struct state *s)
 {
     /* Room for one of each list, which is what exporter metadata come to. */
@@ -449,13 +471,8 @@ int pass_scope(struct state *s)
     if (of_list)
         memset(of_list, 0xff, (size_t)(s->m->n_scope_lists + 1) * sizeof *of_list);
     int rc = s->scope_of && of_frame && of_list ? scopes_of_calls(s, of_list, of_frame) : IR_EMEM;
-    for (uint32_t i = 0; !rc && i < s->walk.n_steps; i++) {
-        rc = scope_of_node(s, walk_step(&s->walk, i).node, of_list, &s->scope_of[i]);
-        if (!rc && s->scope_of[i] == 0)
-            note_deep(s, i);
-        if (!rc && s->scope_of[i] == 0)
-            s->scope_of[i] = of_frame[walk_step(&s->walk, i).frame];
-    }
+    for (uint32_t i = 0; !rc && i < s->walk.n_steps; i++)
+        rc = scope_of_step(s, i, of_list, of_frame);
     free(of_list);
     if (!rc && s->n_deep)
         diag_warn(s->d,
