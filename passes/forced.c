@@ -274,7 +274,7 @@ static int may_be(struct state *s, const struct mm *mm, struct asked *a, bool *m
 {
     const struct scope *sc = &s->scopes[s->scope_of[mm->step]];
     *may = true;
-    if (s->o->match != MATCH_EXACT || s->scope_of[mm->step] == 0 || inside_scope(sc, a->name))
+    if (s->o->match != MATCH_EXACT || mm->fqn.n == 0 || sc->call || inside_scope(sc, a->name))
         return 0;
     if (a->block != mm->block) {
         a->block = mm->block;

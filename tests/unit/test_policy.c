@@ -320,6 +320,17 @@ Test(policy, nameless_elsewhere)
     assert_refused(&b, IR_EPOLICY, "2 mms in blocks have none");
 }
 
+/* Of a function's body the call's name does not tell which module runs. */
+Test(policy, nameless_in_a_function)
+{
+    bench_add(&b, "opset local 1\nin x f32[2,8]\nparam 12 f32[8,8]\nparam 13 f32[8,8]\n"
+                  "/layers.0/a/F: y = local::F(x,12,13)\nout y\n"
+                  "function local::F(v,p,q) -> (u)\nA: t = MatMul(v,p)\nB: u = MatMul(t,q)\nend");
+    bench_blocks(&b, "layers.*");
+    bench_fqns(&b, "b.w");
+    assert_refused(&b, IR_EPOLICY, "2 mms in blocks have none");
+}
+
 /* ... but a parameter's own name is known, and is no module's. */
 Test(policy, name_of_a_parameter)
 {
