@@ -217,6 +217,19 @@ static void visit(struct node_facts *k, struct step s, fact_op fn)
 
 _Static_assert(sizeof(struct fact) == WALK_SLOT_BYTES, "the walk charges another size");
 
+/* What graphs within others give back without a node of theirs making it: a Loop's condition that is an
+ * initializer. */
+static void visit_outputs(struct facts *f)
+{
+    const struct walk *w = f->w;
+    struct fact room;
+    for (uint32_t i = 1; i < w->n_frames; i++) {
+        const struct ir_graph *g = &w->m->graphs[w->frames[i].graph];
+        for (uint32_t j = 0; j < g->n_outputs; j++)
+            operand(f, (struct use){i, g->outputs[j]}, &room);
+    }
+}
+
 #define ATTRS_AHEAD 16 /* nodes whose attributes are fetched into the cache while others are visited */
 static void visit_all(struct facts *f, const fact_op *fns)
 {
@@ -241,6 +254,7 @@ int facts_build(struct facts *f, const struct walk *w, const uint8_t *is_param, 
         for (uint32_t i = 0; i < m->n_ops; i++)
             fns[i] = fact_op_of(&m->ops[i]);
         visit_all(f, fns);
+        visit_outputs(f);
     }
     bool ok = f->of && fns && !f->no_memory;
     free(fns);

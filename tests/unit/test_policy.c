@@ -709,6 +709,19 @@ Test(policy, loop_with_constant_condition)
     assert_text(bench_columns(&b, "p"), "save\nrecompute\nsave\nrecompute\n");
 }
 
+/* ... also one that no node of the body makes: ONNX Runtime's optimiser writes it so. */
+Test(policy, loop_with_a_condition_among_the_initializers)
+{
+    bench_add(
+        &b,
+        "in x f32[2,8]\nparam n i64[]{2}\nparam w f32[8,8]\nA: a = MatMul(x,w)\n"
+        "L: y = Loop(n,,a)\nbody body\nparam yes bool[]{1}\nin i i64[]\nin c bool[]\nin s f32[2,8]\n" ONE_MM
+        "out yes\nout t\nend\n" AFTER);
+    b.o.whole = true;
+    assert_planned(&b);
+    assert_text(bench_columns(&b, "p"), "save\nrecompute\nsave\nrecompute\n");
+}
+
 /* A condition that is false from the start: no iteration counts, as with a trip count of 0. */
 Test(policy, loop_that_is_never_entered)
 {
