@@ -155,21 +155,42 @@ static int bias_from_outside(struct state *s, const struct mm *mm, struct use bi
     return rc;
 }
 
-/* The bias of a Gemm that a tool may have made from a product and the Add after it. */
-static int find_gemm_bias(struct state *s, struct mm *mm, struct use c)
+static bool multiplies_matrix(struct state *s, const struct mm *mm)
+{
+    struct fact lhs = facts_get(&s->facts, walk_input(&s->walk, walk_step(&s->walk, mm->step), 0));
+    return lhs.shape != IR_SHAPE_UNKNOWN && fact_shape(&s->facts, lhs)->rank == 2;
+}
+
+/* Was the A of a Gemm that ONNX Runtime made flattened for it, or for the one before? */
+static bool flattened(struct state *s, const struct mm *mm)
+{
+    struct use a = walk_resolve(&s->walk, walk_input(&s->walk, walk_step(&s->walk, mm->step), 0));
+    struct step def = a.value == IR_NONE ? ((struct step){.node = IR_NONE}) : walk_def(&s->walk, a);
+    if (def.node == IR_NONE)
+        return false;
+    const struct ir_node *n = &s->m->nodes[def.node];
+    return str_is(ir_node_op(s->m, n)->type, "Reshape") ||
+           str_ends(ir_node_name(s->m, n), STR_LIT("/MatMulAddFusion"));
+}
+
+/* The bias of a Gemm that ONNX Runtime made from a product and the Add after it, whichever order that had. Of
+ * a matrix TorchScript had made a Gemm itself, were there a bias. */
+static int find_merged_bias(struct state *s, struct mm *mm, struct use c)
 {
     bool own = false, outside = false;
-    if (fused_add(s, mm->step)) {
-        if (!param_vector(s, c))
-            return 0;
-        int rc = own_product(s, mm, &own);
-        if (!rc)
-            rc = bias_from_outside(s, mm, c, &outside);
-        if (rc)
-            return rc;
-    }
-    if (!own && !outside)
+    if (!is_vector(s, c))
+        return 0;
+    int rc = own_product(s, mm, &own);
+    if (!rc)
+        rc = bias_from_outside(s, mm, c, &outside);
+    if (rc || own || outside)
+        return rc;
+    bool matrix = multiplies_matrix(s, mm) && !flattened(s, mm);
+    bool named = named_bias(s, c), biased = param_vector(s, c) && (named || !matrix);
+    if (biased)
         mm->bias = c;
+    if (!named)
+        mm->aten_assumption = biased ? "assumed-bias" : "assumed-no-bias";
     return 0;
 }
 
@@ -180,12 +201,6 @@ static bool merged_add(const struct state *s, const struct mm *mm)
     struct str name = node_name(s, mm->step);
     return mm->kind == GEMM && str_starts(name, STR_LIT("Gemm_")) && str_is(atom_stem(name), "Gemm") &&
            s->script_names;
-}
-
-static bool multiplies_matrix(struct state *s, const struct mm *mm)
-{
-    struct fact lhs = facts_get(&s->facts, walk_input(&s->walk, walk_step(&s->walk, mm->step), 0));
-    return lhs.shape != IR_SHAPE_UNKNOWN && fact_shape(&s->facts, lhs)->rank == 2;
 }
 
 /* Is `other`, which is added to the product (`last`: behind it), the bias of a Linear? torch's TorchScript
@@ -257,9 +272,12 @@ int find_bias(struct state *s, struct mm *mm)
         struct use c = walk_input(&s->walk, st, 2);
         if (c.value == IR_NONE || is_dummy(s, mm->step, c))
             return 0;
-        if (!merged_add(s, mm))
-            return find_gemm_bias(s, mm, c);
-        mm->aten_assumption = "assumed-no-bias";
+        if (fused_add(s, mm->step))
+            return find_merged_bias(s, mm, c);
+        if (merged_add(s, mm))
+            mm->aten_assumption = "assumed-no-bias";
+        else
+            mm->bias = c;
         return 0;
     }
     if (mm->uses != 1)

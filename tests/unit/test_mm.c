@@ -359,6 +359,23 @@ Test(mm, merged_add)
                           "Gemm_213 8x8 even:2;assumed-no-bias\n");
 }
 
+/* ONNX Runtime merges any Add, whichever operand the product was: only a name tells a bias for sure. */
+Test(mm, merged_by_onnx_runtime)
+{
+    bench_add(
+        &b,
+        "in x f32[2,5,8]\nin y f32[8]\nin m f32[10,8]\nparam s i64[2]{10,8}\nparam w f32[8,8]\nparam p f32[8]\n"
+        "param l.bias f32[8]\ngemm_input_reshape_1: r = Reshape(x,s)\n"
+        "/a/MatMul/MatMulAddFusion: a = Gemm(r,w,l.bias)\n/b/MatMul/MatMulAddFusion: c = Gemm(r,w,p)\n"
+        "/c/MatMul/MatMulAddFusion: d = Gemm(r,w,y)\n/d/MatMul/MatMulAddFusion: e = Gemm(m,w,p)\n"
+        "/e/MatMul/MatMulAddFusion: f = Gemm(d,w,p)\nout a\nout c\nout e\nout f");
+    assert_rows(MM_TORCH, "/a/MatMul/MatMulAddFusion 8x8 addmm\n"
+                          "/b/MatMul/MatMulAddFusion 8x8 addmm;assumed-bias\n"
+                          "/c/MatMul/MatMulAddFusion 8x8 odd:1;assumed-no-bias\n"
+                          "/d/MatMul/MatMulAddFusion 8x8 even:2;assumed-no-bias\n"
+                          "/e/MatMul/MatMulAddFusion 8x8 addmm;assumed-bias\n");
+}
+
 /* ... and where no node has a scope, a Gemm is what it says. */
 Test(mm, numbered_gemm)
 {
