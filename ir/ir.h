@@ -83,7 +83,6 @@ struct ir_param {
     bool sparse : 1;      /* sparse_initializer: dims are those of the dense tensor */
     bool buffer : 1;      /* .pt2: a buffer or constant, not a parameter */
     bool no_grad : 1;     /* .pt2: requires_grad is false */
-    struct ir_span data;  /* inline data in the source, len 0 if none (external, or header only) */
     struct ir_span span;  /* the whole TensorProto */
     uint64_t bytes;       /* size of the data as stored (inline or external length), 0 unknown */
 };

@@ -376,8 +376,6 @@ static int read_initializer(struct onnx_reader *r, struct str body, bool sparse)
     m->values[p.value].dtype = onnx_tensor_dtype(&t);
     p.external = t.external;
     p.span = onnx_span(m, body);
-    if (!t.external)
-        p.data = t.data;
     p.bytes = t.bytes;
     m->params[m->n_params++] = p;
     return 0;
