@@ -475,9 +475,10 @@ int pass_scope(struct state *s)
         rc = scope_of_step(s, i, of_list, of_frame);
     free(of_list);
     if (!rc && s->n_deep)
-        diag_warn(s->d,
-                  "%u node%s (the first: '%.*s') lie%s more than %d modules deep: their modules are not known",
-                  s->n_deep, s->n_deep == 1 ? "" : "s", STR_ARG(node_name(s, s->deep)),
-                  s->n_deep == 1 ? "s" : "", FQN_DEPTH_MAX);
+        diag_warn(
+            s->d,
+            "%u node%s (the first: '%.*s') lie%s more than %d modules deep: their modules are not known",
+            s->n_deep, s->n_deep == 1 ? "" : "s", STR_ARG(node_name(s, s->deep)), s->n_deep == 1 ? "s" : "",
+            FQN_DEPTH_MAX);
     return rc;
 }
