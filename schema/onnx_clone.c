@@ -35,9 +35,8 @@ static bool has_record(const struct cloner *k, uint32_t seg)
     return seg == IR_NONE || k->record[seg] != SPLICE_TOP || k->m->segs[seg].span.off <= k->base;
 }
 
-/* The record of a segment, with those around it. SPLICE_TOP when memory is exhausted or it is the source
- * itself. */
-static uint32_t seg_record(struct cloner *k, uint32_t seg)
+/* The record of a segment, with those around it; SPLICE_TOP when it is the source itself. 0 or IR_EMEM. */
+static int seg_record(struct cloner *k, uint32_t seg, uint32_t *record)
 {
     while (!has_record(k, seg)) {
         uint32_t at = seg; /* the outermost around it that has none */
@@ -47,9 +46,10 @@ static uint32_t seg_record(struct cloner *k, uint32_t seg)
         uint32_t parent = s->parent == IR_NONE ? SPLICE_TOP : k->record[s->parent];
         k->record[at] = splice_record(&k->splice, s->span.off - k->base, s->span.len, parent);
         if (k->record[at] == SPLICE_TOP)
-            return SPLICE_TOP;
+            return IR_EMEM;
     }
-    return seg == IR_NONE ? SPLICE_TOP : k->record[seg];
+    *record = seg == IR_NONE ? SPLICE_TOP : k->record[seg];
+    return 0;
 }
 
 /* Replaces the last field of this number in a record, which is the one that counts, by a string field;
@@ -82,11 +82,13 @@ static int retarget(struct cloner *k, const struct clone_call *calls, uint32_t n
             return diag_error(k->m->diag, IR_EINPUT,
                               "the call '%.*s' of a function holds a graph: it cannot be specialized",
                               STR_ARG(ir_node_name(k->m, node)));
-        uint32_t outer = seg_record(k, ir_node_seg(k->m, node));
-        uint32_t record = splice_record(&k->splice, node->off - k->base, node->len, outer);
-        int rc = record == SPLICE_TOP
-                     ? IR_EMEM
-                     : replace_string(k, ir_node_span(node), record, ONNX_NODE_OP_TYPE, calls[i].op);
+        uint32_t outer, record = SPLICE_TOP;
+        int rc = seg_record(k, ir_node_seg(k->m, node), &outer);
+        if (!rc)
+            record = splice_record(&k->splice, node->off - k->base, node->len, outer);
+        if (record == SPLICE_TOP)
+            return IR_EMEM;
+        rc = replace_string(k, ir_node_span(node), record, ONNX_NODE_OP_TYPE, calls[i].op);
         if (rc)
             return rc;
     }
