@@ -173,11 +173,12 @@ static int decide(struct plan *p, struct ir_model *m, uint32_t root, const struc
     names_init(&s.scope_index);
     int rc = copy_options(p, o);
     s.o = &p->options;
-    for (size_t i = 0; !rc && i < sizeof passes / sizeof *passes; i++)
+    for (size_t i = 0; !rc && i < sizeof passes / sizeof *passes; i++) {
         rc = passes[i].run(&s);
-    /* What a pass takes for not known may be so for want of memory. */
-    if (!rc && (m->arena.failed || s.arena.failed || s.facts.no_memory || p->arena.failed))
-        rc = IR_EMEM;
+        /* What is taken for not known may be so for want of memory: the next pass is not to decide by it. */
+        if (!rc && (m->arena.failed || s.arena.failed || s.facts.no_memory || p->arena.failed))
+            rc = IR_EMEM;
+    }
     if (rc == IR_EMEM)
         rc = no_memory(m, s.arena.over || p->arena.over ? o->max_memory : 0, d);
     state_free(&s);
