@@ -252,7 +252,7 @@ int ir_order(struct ir_model *m, uint32_t graph, uint32_t *order, bool *sorted, 
     if (!rc && !*sorted)
         rc = sort(&o, order, d);
     if (rc == IR_EMEM)
-        diag_error(d, IR_EMEM, "out of memory");
+        diag_nomem(d);
     free(o.todo);
     free(o.start);
     free(o.edges);

@@ -180,7 +180,7 @@ static const char *path_of(struct out *o, uint32_t graph)
 {
     const char *path = ir_graph_path(o->m, graph);
     if (!path && o->rc == 0)
-        o->rc = diag_error(o->m->diag, IR_EMEM, "out of memory");
+        o->rc = diag_nomem(o->m->diag);
     return path;
 }
 

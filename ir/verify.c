@@ -361,7 +361,7 @@ static int check_each_graph(const struct verify *k)
         group(m, start, order);
         rc = check_once(k, start, order, seen);
     } else {
-        rc = diag_error(k->d, IR_EMEM, "out of memory");
+        rc = diag_nomem(k->d);
     }
     free(start);
     free(order);
@@ -373,7 +373,7 @@ static int check_ssa(const struct verify *k)
 {
     bool differ;
     if (names_differ(k->m, &differ) != 0)
-        return diag_error(k->d, IR_EMEM, "out of memory");
+        return diag_nomem(k->d);
     return differ ? 0 : check_each_graph(k);
 }
 

@@ -17,12 +17,6 @@ struct placer {
     uint32_t other; /* rows whose policy is not what the options say today, and not set by hand */
 };
 
-static int nomem(struct diag *d)
-{
-    diag_error(d, IR_EMEM, "out of memory");
-    return IR_EMEM;
-}
-
 /* ---- the same graph: by position ---- */
 
 static uint64_t key_of(const struct sactag_row *r)
@@ -140,7 +134,7 @@ static int pair_by_position(struct placer *x)
     int e = next ? index_rows(p, &t, next) : IR_EMEM;
 
     if (e)
-        nomem(x->d);
+        diag_nomem(x->d);
     for (uint32_t i = 0; !e && i < p->n_a; i++)
         e = find_row(x, i, &t, next);
     table_free(&t);
@@ -195,7 +189,7 @@ static int set_policy(struct placer *x, struct plan_row *r, const struct sactag_
     r->varies = r->varies && !manual; /* one word for all runs */
     char *text = arena_strdup(&p->arena, from->reason.n ? from->reason.s : "", from->reason.n);
     r->reason = (struct str){text, from->reason.n};
-    return text ? 0 : nomem(x->d);
+    return text ? 0 : diag_nomem(x->d);
 }
 
 /* Runs of one node that the plan decides differently. */
@@ -205,7 +199,7 @@ static int see_runs(struct placer *x, uint32_t n_nodes)
     uint32_t *first = malloc(((size_t)n_nodes + 1) * sizeof *first);
 
     if (!first)
-        return nomem(x->d);
+        return diag_nomem(x->d);
     memset(first, 0xff, ((size_t)n_nodes + 1) * sizeof *first);
     for (uint32_t i = 0; i < p->n_rows; i++) {
         uint32_t *f = &first[p->rows[i].node];
@@ -295,7 +289,7 @@ static int place(sactag_plan *to, const sactag_plan *file, bool rebase, struct d
     int e = rebase ? pair_rows(&x.pairs, file, to) : pair_none(&x.pairs, file, to);
 
     if (e)
-        nomem(d);
+        diag_nomem(d);
     else if (rebase)
         tell_unplaced(&x);
     else

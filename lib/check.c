@@ -33,16 +33,10 @@ const char *sactag_problem_name(enum sactag_problem_kind k)
 
 /* ---- adding ---- */
 
-static int nomem(struct diag *d)
-{
-    diag_error(d, IR_EMEM, "out of memory");
-    return IR_EMEM;
-}
-
 static int add(struct checker *c, struct sactag_problem p, const char *text)
 {
     if (!text || grow(&c->out->items, &c->out->cap, c->out->n + 1, sizeof *c->out->items))
-        return nomem(c->d);
+        return diag_nomem(c->d);
     p.text = (struct sactag_text){text, strlen(text)};
     c->out->items[c->out->n++] = p;
     return 0;
@@ -65,7 +59,7 @@ static int add_node(struct checker *c, enum sactag_problem_kind kind, uint32_t n
     char *escaped = arena_alloc(&c->out->arena, len + 1, 1);
 
     if (!path || !text || !escaped)
-        return nomem(c->d);
+        return diag_nomem(c->d);
     str_escape(escaped, len + 1, name);
     struct sactag_problem p = {.kind = kind,
                                .node = {own.s, own.n},
@@ -231,7 +225,7 @@ static int check_all(struct checker *c)
     c->titan = p->options.titan;
     c->seen = calloc((size_t)c->m->n_nodes + 1, 1);
     if (!c->seen)
-        return nomem(c->d);
+        return diag_nomem(c->d);
     e = check_model(c);
     for (uint32_t i = 0; !e && i < p->n_rows; i++)
         e = check_row(c, &p->rows[i]);
@@ -251,9 +245,9 @@ static int check(sactag_problems **out, sactag_model *m, const struct sactag_opt
     if (p)
         arena_init(&p->arena, 0);
     if (!e)
-        e = p ? check_all(&c) : nomem(d);
+        e = p ? check_all(&c) : diag_nomem(d);
     if (!e && p->arena.failed)
-        e = nomem(d);
+        e = diag_nomem(d);
     tagged_free(&t);
     if (e)
         sactag_problems_free(p);

@@ -287,7 +287,7 @@ int sactag_diff(sactag_changes **out, const sactag_plan *a, const sactag_plan *b
     if (e) {
         sactag_changes_free(c);
         c = NULL;
-        diag_error(diag_of(d), IR_EMEM, "out of memory");
+        diag_nomem(diag_of(d));
     } else {
         sum_up(c);
     }

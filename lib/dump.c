@@ -30,7 +30,7 @@ int sactag_dot(sactag_model *m, const sactag_plan *p, sactag_put put, void *ctx,
     int e;
 
     if (!row_of) {
-        e = diag_error(diag, IR_EMEM, "out of memory");
+        e = diag_nomem(diag);
     } else {
         for (uint32_t i = 0; p && p->model == m && i < p->plan->n_rows; i++)
             row_of[p->plan->rows[i].node] = &p->plan->rows[i];

@@ -7,8 +7,7 @@
 
 static int no_memory(struct json_reader *r)
 {
-    diag_error(r->d, IR_EMEM, "out of memory");
-    return IR_EMEM;
+    return diag_nomem(r->d);
 }
 
 int json_reader_open(struct json_reader *r, struct str text, struct arena *arena, struct diag *d)

@@ -19,7 +19,7 @@ struct diag *model_reports_to(sactag_model *m, sactag_diag *d)
 int model_reported(sactag_model *m, int e)
 {
     if (!e && m->ir.arena.failed)
-        e = diag_error(m->ir.diag, IR_EMEM, "out of memory");
+        e = diag_nomem(m->ir.diag);
     m->ir.diag = NULL; /* the caller's may be gone before the next call */
     return e;
 }
@@ -87,7 +87,7 @@ static sactag_model *new_model(struct diag *d)
     sactag_model *m = calloc(1, sizeof *m);
 
     if (!m)
-        diag_error(d, IR_EMEM, "out of memory");
+        diag_nomem(d);
     return m;
 }
 

@@ -25,8 +25,7 @@ static const char *const keys[N_KEYS] = {"fqns",    "force_shapes", "match", "pr
 
 static int no_memory(struct json_reader *r)
 {
-    diag_error(r->d, IR_EMEM, "out of memory");
-    return IR_EMEM;
+    return diag_nomem(r->d);
 }
 
 static int read_array(struct json_reader *r, const char *where, uint32_t t, size_t *n)

@@ -26,12 +26,6 @@ const char *sactag_evidence_name(enum sactag_evidence e)
 
 /* ---- options ---- */
 
-static int nomem(struct diag *d)
-{
-    diag_error(d, IR_EMEM, "out of memory");
-    return IR_EMEM;
-}
-
 static int copy_strings(struct str **out, uint32_t *n_out, const char *const *list, size_t n,
                         const char *what, struct arena *a, struct diag *d)
 {
@@ -39,7 +33,7 @@ static int copy_strings(struct str **out, uint32_t *n_out, const char *const *li
         return diag_error(d, IR_EUSAGE, "too many %ss", what);
     *out = arena_alloc(a, n ? n : 1, sizeof **out);
     if (!*out)
-        return nomem(d);
+        return diag_nomem(d);
     for (size_t i = 0; i < n; i++) {
         if (!list[i] || !list[i][0])
             return diag_error(d, IR_EUSAGE, "expected %s but found an empty string", what);
@@ -90,7 +84,7 @@ static int take_shapes(struct policy_options *out, const struct sactag_options *
         return diag_error(d, IR_EUSAGE, "too many forced shapes");
     out->force = arena_alloc(a, o->n_force_shapes ? o->n_force_shapes : 1, sizeof *out->force);
     if (!out->force)
-        return nomem(d);
+        return diag_nomem(d);
     out->n_force = (uint32_t)o->n_force_shapes;
     for (size_t i = 0; i < o->n_force_shapes; i++) {
         struct sactag_shape s = o->force_shapes[i];
@@ -184,7 +178,7 @@ static int decide(sactag_plan *p, sactag_model *m, const struct sactag_options *
     if (!e)
         e = plan_make(p->plan, &m->ir, &options, d);
     if (!e && options_to_api(&p->options, &p->plan->options, &p->plan->arena))
-        e = nomem(d);
+        e = diag_nomem(d);
     p->has_options = e == 0;
     if (!e)
         e = plan_prepare(p, d);
@@ -229,7 +223,7 @@ sactag_plan *plan_new(sactag_model *m, struct diag *d)
     }
     if (p && p->plan)
         return p;
-    nomem(d);
+    diag_nomem(d);
     free(p);
     return NULL;
 }
@@ -255,7 +249,7 @@ static int prepare_ops(sactag_plan *p, struct diag *d)
 
     p->ops = arena_alloc(&p->plan->arena, (size_t)m->n_ops + 1, sizeof *p->ops);
     if (!p->ops)
-        return nomem(d);
+        return diag_nomem(d);
     for (uint32_t i = 0; i < p->plan->n_rows; i++) {
         uint32_t id = m->nodes[p->plan->rows[i].node].op;
         const struct ir_op *op = &m->ops[id];
@@ -267,7 +261,7 @@ static int prepare_ops(sactag_plan *p, struct diag *d)
         size_t n = op->domain.n + 1 + op->type.n;
         char *text = arena_alloc(&p->plan->arena, n + 1, 1);
         if (!text)
-            return nomem(d);
+            return diag_nomem(d);
         memcpy(text, op->domain.s, op->domain.n);
         text[op->domain.n] = ':';
         if (op->type.n)
@@ -281,12 +275,12 @@ static int prepare_forced(sactag_plan *p, struct diag *d)
 {
     p->forced = arena_alloc(&p->plan->arena, (size_t)p->plan->n_blocks + 1, sizeof *p->forced);
     if (!p->forced)
-        return nomem(d);
+        return diag_nomem(d);
     for (uint32_t b = 0; b < p->plan->n_blocks; b++) {
         const struct plan_block *block = &p->plan->blocks[b];
         struct sactag_forced *list = arena_alloc(&p->plan->arena, (size_t)block->n_forced + 1, sizeof *list);
         if (!list)
-            return nomem(d);
+            return diag_nomem(d);
         for (uint32_t i = 0; i < block->n_forced; i++) {
             const struct plan_forced *f = &block->forced[i];
             list[i] = (struct sactag_forced){{f->rhs.k, f->rhs.n}, text_of(f->fqn), text_of(f->also)};

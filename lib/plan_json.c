@@ -221,5 +221,5 @@ int sactag_plan_to_json(const sactag_plan *p, const char *name, sactag_put put_t
     if (e)
         return e;
     put_plan(&w, p, name, digest);
-    return w.no_memory ? diag_error(diag_of(d), IR_EMEM, "out of memory") : w.stopped;
+    return w.no_memory ? diag_nomem(diag_of(d)) : w.stopped;
 }

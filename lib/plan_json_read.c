@@ -121,7 +121,7 @@ static int read_rows(struct json_reader *r, struct plan_file *f, uint32_t list)
     f->rows = arena_alloc(&f->arena, n + 1, sizeof *f->rows);
     f->places = arena_alloc(&f->arena, n + 1, sizeof *f->places);
     if (!f->rows || !f->places)
-        return diag_error(r->d, IR_EMEM, "out of memory");
+        return diag_nomem(r->d);
     for (uint32_t t = json_first(&r->j, list); !e && t != JSON_NONE; t = json_next(&r->j, list, t))
         e = read_row(r, f, t);
     return e;

@@ -494,7 +494,7 @@ int plan_meta_read(struct plan_meta *out, struct ir_model *m, struct diag *d)
         if (!ok)
             plan_meta_free(&pm);
         if (e.no_memory)
-            return diag_error(d, IR_EMEM, "out of memory");
+            return diag_nomem(d);
         if (e.newer)
             return diag_error_at(d, IR_EINPUT, NULL, "metadata_props", x->span.off, "%s: %s", PLAN_META_KEY,
                                  e.why);

@@ -3,12 +3,6 @@
 
 #include <stdlib.h>
 
-static int nomem(struct diag *d)
-{
-    diag_error(d, IR_EMEM, "out of memory");
-    return IR_EMEM;
-}
-
 static int read_text(struct plan_file *f, struct str text, struct diag *d)
 {
     static const char bom[] = "\xef\xbb\xbf";
@@ -39,7 +33,7 @@ int sactag_plan_from_text(sactag_plan **out, const char *text, size_t n, sactag_
     if (p && p->file)
         e = read_text(p->file, (struct str){n ? text : "", n}, diag_of(d));
     else
-        nomem(diag_of(d));
+        diag_nomem(diag_of(d));
     if (e)
         sactag_plan_free(p);
     *out = e ? NULL : p;

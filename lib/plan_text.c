@@ -255,7 +255,7 @@ int plan_meta_text(char **text, char **digest, struct ir_model *m, const struct 
     *text = t.failed ? NULL : json_to_text(j, JSON_COMPACT);
     json_decref(j);
     if (!*text)
-        return diag_error(d, IR_EMEM, "out of memory");
+        return diag_nomem(d);
     /* The first of that name: what comes before it holds no text of others. */
     *digest = strstr(*text, before) + sizeof before - 1;
     return 0;

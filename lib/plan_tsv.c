@@ -79,7 +79,7 @@ static int read_cell(struct tsv *t, struct sactag_row *r, enum plan_column c)
     if (!str_is(cell, "-")) {
         char *copy = arena_alloc(&t->f->arena, cell.n + 1, 1);
         if (!copy)
-            return diag_error(t->d, IR_EMEM, "out of memory");
+            return diag_nomem(t->d);
         if (!str_unescape(copy, &text.n, cell))
             return bad(t, "expected t, n, xHH or a backslash after each backslash",
                        str_sub(cell, text.n, cell.n - text.n));
@@ -125,7 +125,7 @@ int plan_file_tsv(struct plan_file *out, struct str text, struct diag *d)
     out->rows = arena_alloc(&out->arena, most, sizeof *out->rows);
     out->places = arena_alloc(&out->arena, most, sizeof *out->places);
     if (!out->rows || !out->places)
-        return diag_error(d, IR_EMEM, "out of memory");
+        return diag_nomem(d);
     next_line(&t);
     int e = read_header(&t);
     while (!e && next_line(&t))

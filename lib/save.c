@@ -27,7 +27,7 @@ static int write_whole_model(const struct save *s, struct sink *to, struct diag 
 {
     int rc = write_model(s, to, d);
     if (rc == 0 && (s->m->arena.failed || (s->plan && s->plan->arena.failed)))
-        rc = diag_error(d, IR_EMEM, "out of memory");
+        rc = diag_nomem(d);
     return rc == 0 && s->file ? file_in_whole(s->file, d) : rc;
 }
 

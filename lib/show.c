@@ -12,12 +12,6 @@ struct show {
     struct str path;
 };
 
-static int nomem(struct diag *d)
-{
-    diag_error(d, IR_EMEM, "out of memory");
-    return IR_EMEM;
-}
-
 static const char *carrier_name(enum carrier c)
 {
     return c == CARRIER_ATTRIBUTE ? "attribute" : c == CARRIER_POPART ? "popart" : "metadata";
@@ -58,7 +52,7 @@ static int set_block(struct show *s, struct plan_row *r, struct str name, uint32
         struct str own = copy(s, name);
         id = own.s ? names_intern(&s->blocks, own) : NAME_NONE;
         if (id == NAME_NONE)
-            return nomem(s->d);
+            return diag_nomem(s->d);
         s->p->blocks[s->p->n_blocks++].fqn = own;
     }
     struct plan_block *b = &s->p->blocks[id];
@@ -78,7 +72,7 @@ static int set_path(struct show *s, uint32_t graph)
         return 0;
     const char *path = ir_graph_path(s->m, graph);
     if (!path)
-        return nomem(s->d);
+        return diag_nomem(s->d);
     s->path = str_of(path);
     s->path_of = graph;
     return 0;
@@ -100,7 +94,7 @@ static int add_row(struct show *s, const struct tag *t)
         .addmm = str_starts(t->reason, STR_LIT("addmm")),
     };
     if (!e && t->reason.n && !r->reason.s)
-        e = nomem(s->d);
+        e = diag_nomem(s->d);
     p->n_saved += r->policy == POLICY_SAVE;
     p->n_recomputed += r->policy == POLICY_RECOMPUTE;
     p->n_forced += r->forced;
@@ -116,7 +110,7 @@ static int show_tags(struct show *s)
     p->rows = arena_alloc(&p->arena, (size_t)s->tags->n + 1, sizeof *p->rows);
     p->blocks = arena_alloc(&p->arena, (size_t)s->tags->n + 1, sizeof *p->blocks);
     if (!p->rows || !p->blocks)
-        return nomem(s->d);
+        return diag_nomem(s->d);
     for (uint32_t i = 0; i < s->tags->n; i++) {
         int e = add_row(s, &s->tags->tags[i]);
         if (e)
@@ -156,7 +150,7 @@ int sactag_read_tags(sactag_plan **out, sactag_model *m, sactag_diag *d)
         e = read_tags(p, diag);
     }
     if (!e && p->plan->arena.failed)
-        e = diag_error(diag, IR_EMEM, "out of memory");
+        e = diag_nomem(diag);
     e = model_reported(m, e);
     if (e)
         sactag_plan_free(p);

@@ -202,7 +202,7 @@ static int write_pt2(struct ir_model *m, bool tagged, const struct annots *a, co
 {
     struct annot *all = calloc(a->n + 1, sizeof *all);
     if (!all)
-        return diag_error(d, IR_EMEM, "out of memory");
+        return diag_nomem(d);
     if (a->n)
         memcpy(all, a->a, a->n * sizeof *all);
     all[a->n] = (struct annot){

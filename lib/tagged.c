@@ -6,12 +6,6 @@
 
 #include <stdlib.h>
 
-static int nomem(struct diag *d)
-{
-    diag_error(d, IR_EMEM, "out of memory");
-    return IR_EMEM;
-}
-
 /* ---- the options in sac.plan ---- */
 
 static struct str entry_text(const struct ir_model *m, const struct plan_meta *pm)
@@ -82,7 +76,7 @@ static int index_tags(struct tagged *t, const struct ir_model *m, struct diag *d
 
     t->tag_of = malloc(n * sizeof *t->tag_of);
     if (!t->tag_of)
-        return nomem(d);
+        return diag_nomem(d);
     memset(t->tag_of, 0xff, n * sizeof *t->tag_of);
     for (uint32_t i = 0; i < t->tags.n; i++)
         t->tag_of[t->tags.tags[i].node] = i;
@@ -219,7 +213,7 @@ static int take_tags(struct tagged *t, struct diag *d)
     if (!e && x.open)
         e = plan_prepare(t->decided, NULL);
     t->decided->from_tags = true;
-    return e ? nomem(d) : 0;
+    return e ? diag_nomem(d) : 0;
 }
 
 int sactag_decide_tagged(sactag_plan **out, sactag_model *m, const struct sactag_options *o, sactag_diag *d)

@@ -105,7 +105,7 @@ static int load_node(struct load *l, uint32_t node)
     if (rc <= 0)
         return rc;
     if (grow(&l->t->tags, &l->cap, (size_t)l->t->n + 1, sizeof *l->t->tags) != 0)
-        return diag_error(l->d, IR_EMEM, "out of memory");
+        return diag_nomem(l->d);
     l->t->tags[l->t->n++] = t;
     return 0;
 }

@@ -75,7 +75,7 @@ static int with_copies(struct save *s, sactag_model *m, struct specialized *x)
                           "functions of a tagged model cannot be specialized: strip it first");
     int e = specialize(x, m, s->plan, m->ir.diag);
     if (e == 0 && m->ir.arena.failed)
-        e = diag_error(m->ir.diag, IR_EMEM, "out of memory");
+        e = diag_nomem(m->ir.diag);
     if (e == 0)
         e = file_in_whole(&m->file, m->ir.diag);
     if (e == 0) {

@@ -159,7 +159,7 @@ static int no_memory(const struct ir_model *m, size_t limit, struct diag *d)
         limit = m->arena.limit;
     if (limit)
         return diag_error(d, IR_EINPUT, "deciding needs more memory than the limit of %zu bytes", limit);
-    return diag_error(d, IR_EMEM, "out of memory");
+    return diag_nomem(d);
 }
 
 /* One main graph. The plan is to be freed in each case. */

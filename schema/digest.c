@@ -54,7 +54,7 @@ int sink_digest_init(struct sink_digest *s, const struct ir_span *skip, size_t n
     *s = (struct sink_digest){.sink = {.put = put, .finish = finish}, .skip = skip, .n_skip = n_skip};
     s->state = XXH3_createState();
     if (!s->state)
-        return diag_error(d, IR_EMEM, "out of memory");
+        return diag_nomem(d);
     XXH3_128bits_reset(s->state);
     return 0;
 }

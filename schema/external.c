@@ -13,12 +13,6 @@
 
 enum { COMPARE_PIECE = 64 * 1024 };
 
-static int no_memory(struct diag *d)
-{
-    diag_error(d, IR_EMEM, "out of memory");
-    return IR_EMEM;
-}
-
 static void close_fd(int *fd)
 {
     if (*fd >= 0)
@@ -137,15 +131,15 @@ static int note_file(struct external *x, struct names *known, const char *locati
     uint32_t id = names_find(known, str_of(location));
     if (id == NAME_NONE) {
         if (grow(&x->files, &x->cap, (size_t)x->n + 1, sizeof *x->files) != 0)
-            return no_memory(d);
+            return diag_nomem(d);
         char *own = strdup(location);
         x->files[x->n] = (struct external_file){.location = own};
         if (!own)
-            return no_memory(d);
+            return diag_nomem(d);
         x->n++;
         id = names_intern(known, str_of(own));
         if (id == NAME_NONE)
-            return no_memory(d);
+            return diag_nomem(d);
     }
     if (need > x->files[id].need)
         x->files[id].need = need;
@@ -301,7 +295,7 @@ static int open_folder(int *fd, char **path, const char *of, struct diag *d)
 {
     *path = folder_of(of);
     if (!*path)
-        return no_memory(d);
+        return diag_nomem(d);
     *fd = open(*path, O_PATH | O_DIRECTORY | O_CLOEXEC);
     return *fd < 0 ? diag_error(d, IR_EIO, "cannot open %s: %s", *path, strerror(errno)) : 0;
 }

@@ -45,7 +45,7 @@ int onnx_no_memory(struct onnx_reader *r)
     if (a->over)
         return diag_error(r->d, IR_EINPUT, "the graph needs more memory than the limit of %zu bytes",
                           a->limit);
-    return diag_error(r->d, IR_EMEM, "out of memory");
+    return diag_nomem(r->d);
 }
 
 int onnx_fail(struct onnx_reader *r, const uint8_t *at, const char *fmt, ...)

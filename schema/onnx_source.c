@@ -195,7 +195,7 @@ static int attr_decode(struct ir_model *m, uint32_t node, struct ir_attr *out, c
     else if (out->kind == IR_ATTR_TENSOR)
         rc = attr_tensor(m, out, body, &memory, &fields, &bad);
     if (memory)
-        return diag_error(m->diag, IR_EMEM, "out of memory");
+        return diag_nomem(m->diag);
     if (rc)
         return bad_node(m, node, "attribute", rc, bad);
     rc = spend(m, fields);

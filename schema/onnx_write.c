@@ -11,7 +11,7 @@ enum {
 
 int onnx_write_no_memory(struct onnx_writer *w)
 {
-    return diag_error(w->d, IR_EMEM, "out of memory");
+    return diag_nomem(w->d);
 }
 
 static bool tagging(const struct onnx_writer *w)

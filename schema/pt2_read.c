@@ -20,7 +20,7 @@ int pt2_no_memory(struct pt2_reader *r)
     if (a->over)
         return diag_error(r->d, IR_EINPUT, "the program needs more memory than the limit of %zu bytes",
                           a->limit);
-    return diag_error(r->d, IR_EMEM, "out of memory");
+    return diag_nomem(r->d);
 }
 
 int pt2_room_more(struct pt2_reader *r, void *array_ptr, size_t *cap, size_t need, size_t elem_size)
@@ -455,7 +455,7 @@ int pt2_read(struct ir_model *m, const uint8_t *bytes, uint64_t size, const stru
     struct pt2_reader *r = calloc(1, sizeof *r);
     if (!r || !m->shapes) {
         free(r);
-        return diag_error(d, IR_EMEM, "out of memory");
+        return diag_nomem(d);
     }
     r->m = m;
     r->d = d;

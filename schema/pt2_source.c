@@ -6,8 +6,7 @@
 
 static int no_memory(struct ir_model *m)
 {
-    diag_error(m->diag, IR_EMEM, "out of memory");
-    return IR_EMEM;
+    return diag_nomem(m->diag);
 }
 
 /* Tokens of a node's JSON; those of the last node are kept, as passes ask about one node after the other. */

@@ -55,8 +55,7 @@ struct writer {
 
 static int no_memory(struct writer *w)
 {
-    diag_error(w->d, IR_EMEM, "out of memory");
-    return IR_EMEM;
+    return diag_nomem(w->d);
 }
 
 /* ---- sac.undo ---- */
