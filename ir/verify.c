@@ -1,5 +1,6 @@
 /* What must hold of a graph. Readers make graphs that pass, or refuse; a pass that breaks one is found here.
  * Two things depend on the file alone: operands that nothing defines, and names that are defined twice. */
+#include "ir/bits.h"
 #include "ir/ir.h"
 
 #include <stdlib.h>
@@ -339,12 +340,12 @@ static int check_once(const struct verify *k, const uint32_t *start, const uint3
  * IR_EMEM. */
 static int names_differ(const struct ir_model *m, bool *yes)
 {
-    uint8_t *seen = calloc((size_t)m->names.n / 8 + 1, 1);
+    uint8_t *seen = calloc(bits_size(m->names.n), 1);
     *yes = seen != NULL;
     for (uint32_t v = 0; *yes && v < m->n_values; v++) {
         uint32_t name = m->values[v].name;
-        *yes = !(seen[name / 8] >> name % 8 & 1);
-        seen[name / 8] |= (uint8_t)(1U << name % 8);
+        *yes = !bits_has(seen, name);
+        bits_add(seen, name, true);
     }
     free(seen);
     return seen ? 0 : IR_EMEM;

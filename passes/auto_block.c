@@ -8,8 +8,8 @@
 
 /* One member of a container: the submodules that hold its Linears, as far as two differ. */
 struct member {
-    uint32_t container;
     struct str group; /* first component below the member; empty = directly */
+    uint32_t container;
     bool grouped, composite, holds;
     bool multiplies; /* one product is its own */
 };

@@ -35,7 +35,7 @@ static struct fact leaf(const struct facts *f, struct use u)
 {
     const struct ir_model *m = f->w->m;
     struct fact x = {.shape = m->values[u.value].shape, .done = true};
-    if (f->is_param[u.value]) {
+    if (bits_has(f->is_param, u.value)) {
         x.grad = trainable(m, u.value);
         x.fixed = true;
     }
@@ -54,12 +54,12 @@ struct fact facts_get(const struct facts *f, struct use u)
 int facts_seal(struct facts *f)
 {
     uint32_t n = f->w->n_slots;
-    uint8_t *fixed = calloc((size_t)n / 8 + 1, 1);
+    uint8_t *fixed = calloc(bits_size(n), 1);
     if (!fixed)
         return IR_EMEM;
     for (uint32_t i = 0; i < n; i++) {
-        bool is = f->of[i].done ? f->of[i].fixed : f->is_param[i];
-        fixed[i / 8] |= (uint8_t)(is << i % 8);
+        bool is = f->of[i].done ? f->of[i].fixed : bits_has(f->is_param, i);
+        bits_add(fixed, i, is);
     }
     free(f->of);
     f->of = NULL;

@@ -10,6 +10,7 @@
 #ifndef SACTAG_PASSES_FACTS_H
 #define SACTAG_PASSES_FACTS_H
 
+#include "ir/bits.h"
 #include "passes/walk.h"
 
 /* An element of a small integer tensor that is not known. */
@@ -28,7 +29,7 @@ struct fact {
 
 struct facts {
     const struct walk *w;
-    const uint8_t *is_param; /* per value: a parameter, or a graph input that is one by its name */
+    const uint8_t *is_param; /* a bit per value: a parameter, or a graph input that is one by its name */
     struct fact *of;         /* per slot; NULL when sealed */
     uint8_t *fixed;          /* sealed: a bit per slot */
     int64_t *ints;
@@ -48,7 +49,7 @@ static inline bool facts_fixed(const struct facts *f, struct use u)
 {
     if (!f->fixed)
         return facts_get(f, u).fixed;
-    return u.value != IR_NONE && (f->fixed[u.value / 8] >> u.value % 8 & 1);
+    return u.value != IR_NONE && bits_has(f->fixed, u.value);
 }
 
 /* Keeps of a flat walk only what facts_fixed() tells: facts_get() is not asked any more. 0 or IR_EMEM. */

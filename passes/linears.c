@@ -32,11 +32,11 @@ static int copy_linears(struct state *s)
 
 int pass_linears(struct state *s)
 {
-    int rc = copy_linears(s);
     scopes_free(s);
-    modules_free(&s->modules);
     free(s->named);
     s->named = NULL;
     s->n_named = 0;
+    int rc = copy_linears(s);
+    modules_free(&s->modules);
     return rc;
 }

@@ -131,7 +131,7 @@ static int own_product(struct state *s, const struct mm *mm, bool *own)
     enum param_kind kind = PARAM_NO_NAME;
     struct str fqn;
     *own = false;
-    if (rhs.value == IR_NONE || !s->is_param[rhs.value] || mm->transposed ||
+    if (rhs.value == IR_NONE || !bits_has(s->is_param, rhs.value) || mm->transposed ||
         !torchscript_scope(&s->scopes[s->scope_of[mm->step]]))
         return 0;
     int rc = param_name(s, ir_value_name(s->m, rhs.value), &kind, &fqn);

@@ -98,9 +98,9 @@ int find_named(struct state *s)
     s->is_named = arena_alloc(&s->arena, (size_t)m->n_values / 64 + 1, sizeof *s->is_named);
     int rc = identity && s->is_named ? 0 : IR_EMEM;
     for (uint32_t v = 0; !rc && v < m->n_values; v++) {
-        if (v + NAMES_AHEAD < m->n_values && s->is_param[v + NAMES_AHEAD])
+        if (v + NAMES_AHEAD < m->n_values && bits_has(s->is_param, v + NAMES_AHEAD))
             str_prefetch(ir_value_name(m, v + NAMES_AHEAD));
-        if (!s->is_param[v] && !(copies && is_copy(s, v, identity)))
+        if (!bits_has(s->is_param, v) && !(copies && is_copy(s, v, identity)))
             continue;
         if (!fqn_may_be_param(ir_value_name(m, v)))
             continue;

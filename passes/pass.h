@@ -108,7 +108,7 @@ struct state {
     struct walk walk;
     struct facts facts;
     bool *in_program;  /* per graph: belongs to the main graph that is decided */
-    uint8_t *is_param; /* per value: a parameter, or a graph input that is one by its name */
+    uint8_t *is_param; /* a bit per value: a parameter, or a graph input that is one by its name */
     uint32_t *order;   /* execution order: positions in walk.steps; NULL = as they are */
 
     struct scope *scopes; /* scopes[0]: no scope */

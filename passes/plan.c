@@ -36,7 +36,7 @@ static int input_is_param(struct state *s, uint32_t value, bool second, struct n
         return rc;
     if (sure && names_intern(tops, top_of(fqn)) == NAME_NONE)
         return IR_EMEM;
-    s->is_param[value] = sure || (second && names_find(tops, top_of(fqn)) != NAME_NONE);
+    bits_add(s->is_param, value, sure || (second && names_find(tops, top_of(fqn)) != NAME_NONE));
     return 0;
 }
 
@@ -49,11 +49,11 @@ static int find_params(struct state *s)
     const struct ir_graph *root = &m->graphs[s->root];
     struct names tops;
     names_init(&tops);
-    s->is_param = arena_alloc(&s->arena, m->n_values ? m->n_values : 1, 1);
+    s->is_param = arena_alloc(&s->arena, bits_size(m->n_values), 1);
     int rc = s->is_param ? 0 : IR_EMEM;
     for (uint32_t i = 0; !rc && i < m->n_params; i++) {
         const struct ir_value *v = &m->values[m->params[i].value];
-        s->is_param[m->params[i].value] = v->kind == IR_VALUE_PARAM && s->in_program[v->graph];
+        bits_add(s->is_param, m->params[i].value, v->kind == IR_VALUE_PARAM && s->in_program[v->graph]);
     }
     for (int pass = 0; !rc && pass < 2; pass++)
         for (uint32_t i = 0; !rc && i < root->n_inputs; i++)

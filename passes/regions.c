@@ -47,7 +47,7 @@ static int collect_use(struct state *s, const uint32_t *maker, uint32_t step, st
                        struct crossings *c)
 {
     uint32_t from = region_of_maker(s, maker, u), to = s->region_of[step];
-    if (from == to || s->is_param[u.value] || facts_fixed(&s->facts, u))
+    if (from == to || bits_has(s->is_param, u.value) || facts_fixed(&s->facts, u))
         return 0;
     mark_leaves(s, u);
     int rc = add(c, from, u.value, true);

@@ -143,7 +143,7 @@ void trace_weight(struct state *s, struct mm *mm)
         if (mm->weight_name == IR_NONE && named_value(s, u.value))
             mm->weight_name = u.value;
         struct step def = walk_def(w, u);
-        if (s->is_param[u.value] ||
+        if (bits_has(s->is_param, u.value) ||
             (def.node != IR_NONE && str_is(ir_node_op(s->m, &s->m->nodes[def.node])->type, "Constant"))) {
             mm->weight = u;
             if (mm->weight_name == IR_NONE)
