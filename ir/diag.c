@@ -201,11 +201,6 @@ int diag_error_at(struct diag *d, int code, const char *node, const char *field,
     return code;
 }
 
-int diag_nomem(struct diag *d)
-{
-    return diag_error(d, IR_EMEM, "out of memory");
-}
-
 void diag_warn(struct diag *d, const char *fmt, ...)
 {
     va_list ap;

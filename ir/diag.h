@@ -64,7 +64,11 @@ int diag_error(struct diag *d, int code, const char *fmt, ...) __attribute__((fo
 int diag_error_at(struct diag *d, int code, const char *node, const char *field, uint64_t offset,
                   const char *fmt, ...) __attribute__((format(printf, 6, 7)));
 /* "out of memory". Returns IR_EMEM. */
-int diag_nomem(struct diag *d);
+static inline int diag_nomem(struct diag *d)
+{
+    diag_error(d, IR_EMEM, "out of memory");
+    return IR_EMEM;
+}
 void diag_warn(struct diag *d, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void diag_note(struct diag *d, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void diag_debug(struct diag *d, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

@@ -111,7 +111,7 @@ uint32_t names_intern_hashed(struct names *t, struct str s, uint32_t tag)
     struct name_slot *slot = t->slots ? probe(t, tag, s) : NULL;
     if (slot && slot->tag)
         return slot->id;
-    if (t->n == t->cap || t->n == t->most) {
+    if (!slot || t->n == t->cap || t->n == t->most) {
         if (make_room(t) != 0)
             return NAME_NONE;
         slot = probe(t, tag, s);
