@@ -14,6 +14,7 @@ struct node_facts {
     struct facts *f;
     struct step s;
     struct fact *out; /* of output 0 */
+    struct fact none; /* stands for one that is not there */
     struct fact in[3];
     uint32_t n_in;
     uint32_t stated; /* shape id of output 0 as the file states it: most often what is inferred, too */

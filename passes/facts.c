@@ -193,7 +193,8 @@ static void visit(struct node_facts *k, struct step s, fact_op fn)
     k->s = s;
     k->n_in = ir_node_n_in(node);
     struct fact base = read_operands(k, node);
-    k->out = &base; /* of an output that is not there */
+    k->none = base;
+    k->out = &k->none;
     k->stated = IR_SHAPE_UNKNOWN;
     for (uint32_t i = n_out; i-- > 0;) {
         struct use u = walk_output(f->w, s, i);

@@ -19,7 +19,7 @@ static struct str product_name(struct str name)
 static bool numbered_matmul(struct str name, struct str *scope, uint32_t *number)
 {
     ptrdiff_t slash = str_rchr(name, '/');
-    if (slash < 0)
+    if (name.n == 0 || slash < 0)
         return false;
     struct str own = str_sub(name, (size_t)slash + 1, name.n - (size_t)slash - 1), stem = atom_stem(own);
     *scope = str_sub(name, 0, (size_t)slash);

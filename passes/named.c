@@ -32,7 +32,8 @@ int param_name(struct state *s, struct str name, enum param_kind *kind, struct s
     if (s->m->format == IR_PT2)
         return fqn_of_exact_param(kind, fqn, name, &s->arena);
     int rc = fqn_of_param(kind, fqn, name, &s->arena);
-    if (rc || !fqn_param_guessed(name) || name.s[0] == '/' || str_find(name, STR_LIT("::")) >= 0)
+    if (rc || name.n == 0 || !fqn_param_guessed(name) || name.s[0] == '/' ||
+        str_find(name, STR_LIT("::")) >= 0)
         return rc;
     rc = fqn_of_exact_param(&exact_kind, &exact, name, &s->arena);
     if (!rc && exact.n && (str_is(s->m->producer, "pytorch") || asked_for(s, exact, *fqn))) {

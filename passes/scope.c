@@ -107,11 +107,13 @@ static struct str without_ops(struct str raw)
 
 static int scope_from_name(struct state *s, struct str name, uint32_t *out)
 {
+    *out = 0;
+    if (name.n == 0)
+        return 0;
     name = exporter_name(name);
     struct str raw = without_ops(name_scope(name));
     bool fresh;
-    *out = 0;
-    if (name.n == 0 || str_chr(name, '/') < 0 || str_find(name, STR_LIT("::")) >= 0 || fqn_too_deep(raw))
+    if (str_chr(name, '/') < 0 || str_find(name, STR_LIT("::")) >= 0 || fqn_too_deep(raw))
         return 0;
     if (raw.n == 0)
         raw = STR_LIT("/"); /* directly in the model: a scope all the same */
@@ -142,7 +144,9 @@ static int read_class(struct state *s, uint32_t node, const struct ir_scope_list
 {
     struct str classes;
     if (list && list->node == node) {
-        *cls = list->cls == IR_NONE ? (struct str){0} : s->m->classes[list->cls];
+        *cls = (struct str){0};
+        if (list->cls != IR_NONE)
+            *cls = s->m->classes[list->cls];
         return 0;
     }
     int rc = s->m->source->meta(s->m, node, "pkg.torch.onnx.class_hierarchy", &classes);

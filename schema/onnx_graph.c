@@ -250,7 +250,7 @@ static int type_of_name(struct onnx_reader *r, const struct typed *info, struct 
 static int types_left(struct onnx_reader *r)
 {
     for (uint32_t i = 0; i < r->n_infos; i++) {
-        struct typed info;
+        struct typed info = {0};
         int rc = read_info(r, &info, r->infos[i]);
         if (rc)
             return rc;
@@ -365,7 +365,7 @@ static int read_initializer(struct onnx_reader *r, struct str body, bool sparse)
                          STR_ARG(t.name));
     if ((rc = onnx_room(r, &m->params, &r->cap_params, (size_t)m->n_params + 1, sizeof *m->params)) != 0)
         return rc;
-    bool graph_input;
+    bool graph_input = false;
     if ((rc = define_param(r, &p.value, &graph_input, t.name)) != 0)
         return rc;
     p.graph_input = graph_input;

@@ -29,7 +29,7 @@ static int add_text(struct onnx_writer *w, size_t *used, size_t *at, struct str 
 /* Key and value of an annotation, in the scratch buffer. */
 static int add_texts(struct onnx_writer *w, char **key, char **value, const struct annot *a)
 {
-    size_t used = 0, key_at, value_at = 0;
+    size_t used = 0, key_at = 0, value_at = 0;
     int rc = add_text(w, &used, &key_at, a->key);
     if (rc == 0 && a->kind != ANNOT_ATTR_INT)
         rc = add_text(w, &used, &value_at, a->value);

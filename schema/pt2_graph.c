@@ -202,6 +202,7 @@ static int tensors(struct pt2_reader *r, struct reading *n, uint32_t kind, on_te
 static int new_graph(uint32_t *out, struct pt2_reader *r, struct ir_graph g)
 {
     struct ir_model *m = r->m;
+    *out = IR_NONE;
     int rc = pt2_room(r, &m->graphs, &r->cap_graphs, (size_t)m->n_graphs + 1, sizeof *m->graphs);
     if (rc != 0)
         return rc;
