@@ -6,16 +6,17 @@
 #include "ir/arena.h"
 
 #include <stdlib.h>
-#include <unistd.h>
+#include <sys/auxv.h>
 
 #define SLOTS_MIN 64
 
 void names_init(struct names *t)
 {
     *t = (struct names){0};
-    /* Without a secret a file could hold names that all fall into one run of slots. */
-    if (getentropy(&t->seed, sizeof t->seed) != 0)
-        t->seed = (uintptr_t)t;
+    /* Without a secret a file could hold names that all fall into one run of slots. The 16 bytes that the
+     * kernel drew for this process do, and take no call for each table. */
+    const void *drawn = (const void *)getauxval(AT_RANDOM);
+    t->seed = drawn ? XXH3_64bits_withSeed(drawn, 16, (uintptr_t)t) : (uintptr_t)t;
 }
 
 void names_free(struct names *t)
