@@ -57,17 +57,42 @@ uint32_t ir_shape_intern(struct ir_model *m, uint32_t rank, const int64_t *dims)
 
 /* ---- nodes */
 
+/* Few nodes have what stands apart, in lists by node: each element begins with the node's number. Room for
+ * one more element. */
+static int room_apart(struct ir_model *m, void *list_ptr, size_t *cap, uint32_t n, size_t size)
+{
+    size_t before = *cap;
+    if (grow(list_ptr, cap, (size_t)n + 1, size) != 0)
+        return -1;
+    return arena_charge(&m->arena, (*cap - before) * size);
+}
+
+/* The element of a node, or NULL. */
+static const void *find_apart(const void *list, uint32_t n, size_t size, uint32_t node)
+{
+    const char *at = list;
+    uint32_t of;
+    while (n) {
+        const char *mid = at + n / 2 * size;
+        memcpy(&of, mid, sizeof of);
+        if (of == node)
+            return mid;
+        if (of < node)
+            at = mid + size;
+        n = of < node ? n - n / 2 - 1 : n / 2;
+    }
+    return NULL;
+}
+
 /* A node that is named again, as the last of two names counts, keeps its place in the list. */
 static int add_far_name(struct ir_model *m, uint32_t node, struct str name)
 {
     struct ir_far_name *last = m->n_far_names ? &m->far_names[m->n_far_names - 1] : NULL;
-    size_t before = m->cap_far_names;
     if (last && last->node == node) {
         last->name = name;
         return 0;
     }
-    if (grow(&m->far_names, &m->cap_far_names, (size_t)m->n_far_names + 1, sizeof *m->far_names) != 0 ||
-        arena_charge(&m->arena, (m->cap_far_names - before) * sizeof *m->far_names) != 0)
+    if (room_apart(m, &m->far_names, &m->cap_far_names, m->n_far_names, sizeof *m->far_names) != 0)
         return -1;
     m->far_names[m->n_far_names++] = (struct ir_far_name){node, name};
     return 0;
@@ -85,15 +110,8 @@ int ir_node_set_name(struct ir_model *m, uint32_t node, struct str name)
 
 struct str ir_far_name(const struct ir_model *m, uint32_t node)
 {
-    uint32_t lo = 0, hi = m->n_far_names;
-    while (lo < hi) {
-        uint32_t mid = lo + (hi - lo) / 2;
-        if (m->far_names[mid].node < node)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return lo < m->n_far_names && m->far_names[lo].node == node ? m->far_names[lo].name : (struct str){0};
+    const struct ir_far_name *x = find_apart(m->far_names, m->n_far_names, sizeof *x, node);
+    return x ? x->name : (struct str){NULL, 0};
 }
 
 uint32_t ir_find_graph(const struct ir_model *m, uint32_t node)
@@ -111,9 +129,7 @@ uint32_t ir_find_graph(const struct ir_model *m, uint32_t node)
 
 int ir_node_set_body(struct ir_model *m, struct ir_node *n, uint32_t node, uint32_t graph)
 {
-    size_t before = m->cap_bodies;
-    if (grow(&m->bodies, &m->cap_bodies, (size_t)m->n_bodies + 1, sizeof *m->bodies) != 0 ||
-        arena_charge(&m->arena, (m->cap_bodies - before) * sizeof *m->bodies) != 0)
+    if (room_apart(m, &m->bodies, &m->cap_bodies, m->n_bodies, sizeof *m->bodies) != 0)
         return -1;
     m->bodies[m->n_bodies++] = (struct ir_body){node, graph};
     n->has_body = 1;
@@ -122,15 +138,8 @@ int ir_node_set_body(struct ir_model *m, struct ir_node *n, uint32_t node, uint3
 
 uint32_t ir_find_body(const struct ir_model *m, uint32_t node)
 {
-    uint32_t lo = 0, hi = m->n_bodies;
-    while (lo < hi) {
-        uint32_t mid = lo + (hi - lo) / 2;
-        if (m->bodies[mid].node < node)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return lo < m->n_bodies && m->bodies[lo].node == node ? m->bodies[lo].graph : IR_NONE;
+    const struct ir_body *x = find_apart(m->bodies, m->n_bodies, sizeof *x, node);
+    return x ? x->graph : IR_NONE;
 }
 
 uint32_t ir_find_seg(const struct ir_model *m, const struct ir_node *n)

@@ -170,12 +170,12 @@ struct ir_attr {
     enum ir_attr_kind kind;
     int64_t i;
     double f;
-    struct str s; /* STR: the value. REF: name of the function's attribute it stands for */
-    int64_t ints[IR_INTS_MAX];
-    uint32_t n_ints; /* INTS; also TENSOR of integer type with at most IR_INTS_MAX elements: its elements */
-    bool ints_known; /* n_ints / ints are complete */
+    struct str s;    /* STR: the value. REF: name of the function's attribute it stands for */
     uint32_t shape;  /* TENSOR: shape id */
     uint8_t dtype;   /* TENSOR */
+    bool ints_known; /* n_ints / ints are complete */
+    uint32_t n_ints; /* INTS; also TENSOR of integer type with at most IR_INTS_MAX elements: its elements */
+    int64_t ints[IR_INTS_MAX];
 };
 
 struct ir_model;
@@ -271,7 +271,7 @@ struct ir_model {
     /* What a reader has noted of each node while its record was at hand, so that no pass goes through all of
      * them again: they lie far apart in memory. */
     bool noted;
-    bool gradient_names; /* an output of a node ends in "_grad", or a node's name holds "rad/" */
+    bool gradient_names; /* an output of a node ends in "_grad", or a node's name may be a gradient's */
     uint32_t *
         scope_lists;        /* per node: nodes of one number have equal name_scopes metadata but for the last
                              * element of the list; IR_NONE: has none; 0: has one, to be looked at. NULL: none has */
@@ -392,6 +392,12 @@ static inline uint32_t ir_node_seg(const struct ir_model *m, const struct ir_nod
 static inline struct str ir_value_name(const struct ir_model *m, uint32_t value)
 {
     return value == IR_NONE ? ((struct str){NULL, 0}) : names_text(&m->names, m->values[value].name);
+}
+
+/* Does a node's name look like one of backward: "layer/MatMul_Grad/..."? A first, cheap look. */
+static inline bool ir_may_be_gradient(struct str name)
+{
+    return str_chr(name, '/') >= 0 && str_find(name, STR_LIT("rad/")) >= 0;
 }
 
 /* What messages call a node: its name, else that of its first output. */

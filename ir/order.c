@@ -110,7 +110,7 @@ int ir_in_order(const struct ir_model *m, uint32_t graph, bool *yes, struct diag
     struct order o = of_graph(m, graph);
     int rc = in_order(&o, yes);
     free(o.todo);
-    return rc ? diag_error(d, rc, "out of memory") : 0;
+    return rc ? diag_nomem(d) : 0;
 }
 
 /* ---- Kahn's algorithm over a heap of node numbers */

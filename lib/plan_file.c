@@ -187,7 +187,7 @@ static int check_duplicates(const struct plan_file *f, struct diag *d)
                                 i, r->index, SACTAG_ARG(r->graph), *first, f->places[*first].line);
     }
     table_free(&t);
-    return e == IR_EMEM ? diag_error(d, e, "out of memory") : e;
+    return e == IR_EMEM ? diag_nomem(d) : e;
 }
 
 /* A plan's policy and its place must fit: blocks are what is checkpointed. */

@@ -25,7 +25,7 @@ static int tell_untagged(struct ir_model *m, struct diag *d)
     uint32_t n = tags.n;
     m->diag = reports_to;
     if (rc == IR_EMEM)
-        diag_error(d, rc, "out of memory");
+        diag_nomem(d);
     else if (n)
         diag_warn(d,
                   "%" PRIu32

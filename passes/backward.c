@@ -39,8 +39,7 @@ static bool holds_backward(const struct state *s)
         const struct ir_node *n = &m->nodes[i];
         if (i + NAMES_AHEAD < m->n_nodes)
             __builtin_prefetch(ir_node_name(m, &n[NAMES_AHEAD]).s);
-        struct str name = ir_node_name(m, n);
-        if (str_chr(name, '/') >= 0 && str_find(name, STR_LIT("rad/")) >= 0)
+        if (ir_may_be_gradient(ir_node_name(m, n)))
             return true;
         for (uint32_t j = 0; j < ir_node_n_out(n); j++)
             if (str_ends(ir_value_name(m, ir_node_output(m, n, j)), STR_LIT("_grad")))

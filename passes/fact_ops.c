@@ -83,7 +83,7 @@ static struct use operand_of(const struct node_facts *k, struct use u, const cha
     const struct walk *w = k->f->w;
     struct use none = {FRAME_MAIN, IR_NONE};
     u = walk_resolve(w, u);
-    struct step def = u.value == IR_NONE ? ((struct step){.node = IR_NONE}) : walk_def(w, u);
+    struct step def = walk_def(w, u);
     if (def.node == IR_NONE || !str_is(ir_node_op(w->m, &w->m->nodes[def.node])->type, type))
         return none;
     return walk_resolve(w, walk_input(w, def, input));

@@ -33,7 +33,7 @@ static bool numbered_matmul(struct str name, struct str *scope, uint32_t *number
 static bool fed_by_folded(struct state *s, const struct mm *mm, struct str scope)
 {
     for (uint32_t j = 0; j < 2; j++) {
-        struct use u = walk_resolve(&s->walk, walk_input(&s->walk, walk_step(&s->walk, mm->step), j));
+        struct use u = mm_operand(s, mm, j);
         if (u.value == IR_NONE || s->m->values[u.value].kind != IR_VALUE_PARAM)
             continue;
         struct str name = ir_value_name(s->m, u.value);

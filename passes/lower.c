@@ -5,12 +5,15 @@
 #include "passes/linear.h"
 #include "passes/mm.h"
 
-#define VIEWS_MAX 64 /* nodes between a bias and the parameter that it is part of */
+static bool has_rank(struct state *s, struct use u, uint32_t rank)
+{
+    struct fact f = facts_get(&s->facts, u);
+    return f.shape != IR_SHAPE_UNKNOWN && fact_shape(&s->facts, f)->rank == rank;
+}
 
 static bool is_vector(struct state *s, struct use u)
 {
-    struct fact f = facts_get(&s->facts, u);
-    return f.shape != IR_SHAPE_UNKNOWN && fact_shape(&s->facts, f)->rank == 1;
+    return has_rank(s, u, 1);
 }
 
 /* A matrix of one row, which F.linear takes for a bias, too. */
@@ -36,14 +39,7 @@ static bool is_view(struct str op)
  * the shape of an activation, say. */
 static struct use elements_of(struct state *s, struct use u)
 {
-    u = walk_resolve(&s->walk, u);
-    for (int hops = 0; hops < VIEWS_MAX && u.value != IR_NONE; hops++) {
-        struct step def = walk_def(&s->walk, u);
-        if (def.node == IR_NONE || !is_view(ir_node_op(s->m, &s->m->nodes[def.node])->type))
-            return u;
-        u = walk_resolve(&s->walk, walk_input(&s->walk, def, 0));
-    }
-    return u;
+    return walk_back(&s->walk, u, is_view);
 }
 
 /* Is it a vector of parameters: one, part of one, or computed from them alone? */
@@ -127,7 +123,7 @@ static bool torchscript_scope(const struct scope *sc)
  * folder, which makes up a name for it. */
 static int own_product(struct state *s, const struct mm *mm, bool *own)
 {
-    struct use rhs = walk_resolve(&s->walk, walk_input(&s->walk, walk_step(&s->walk, mm->step), 1));
+    struct use rhs = mm_operand(s, mm, 1);
     enum param_kind kind = PARAM_NO_NAME;
     struct str fqn;
     *own = false;
@@ -157,15 +153,14 @@ static int bias_from_outside(struct state *s, const struct mm *mm, struct use bi
 
 static bool multiplies_matrix(struct state *s, const struct mm *mm)
 {
-    struct fact lhs = facts_get(&s->facts, walk_input(&s->walk, walk_step(&s->walk, mm->step), 0));
-    return lhs.shape != IR_SHAPE_UNKNOWN && fact_shape(&s->facts, lhs)->rank == 2;
+    return has_rank(s, mm_operand(s, mm, 0), 2);
 }
 
 /* Was the A of a Gemm that ONNX Runtime made flattened for it, or for the one before? */
 static bool flattened(struct state *s, const struct mm *mm)
 {
-    struct use a = walk_resolve(&s->walk, walk_input(&s->walk, walk_step(&s->walk, mm->step), 0));
-    struct step def = a.value == IR_NONE ? ((struct step){.node = IR_NONE}) : walk_def(&s->walk, a);
+    struct use a = mm_operand(s, mm, 0);
+    struct step def = walk_def(&s->walk, a);
     if (def.node == IR_NONE)
         return false;
     const struct ir_node *n = &s->m->nodes[def.node];
@@ -297,7 +292,7 @@ static bool is_tensordot(struct state *s, struct step st)
     if (walk_attr(&s->walk, st, "equation", &a) != 1 || a.kind != IR_ATTR_STR || !str_is(a.s, "ij,jk->ik"))
         return false;
     struct use lhs = walk_resolve(&s->walk, walk_input(&s->walk, st, 0));
-    struct step def = lhs.value == IR_NONE ? ((struct step){.node = IR_NONE}) : walk_def(&s->walk, lhs);
+    struct step def = walk_def(&s->walk, lhs);
     return def.node != IR_NONE && str_is(ir_node_op(s->m, &s->m->nodes[def.node])->type, "Reshape");
 }
 
@@ -348,7 +343,7 @@ static void aten_matmul(struct state *s, struct mm *mm, struct step st)
 static struct fact unfused_lhs(struct state *s, struct step st)
 {
     struct use a = walk_resolve(&s->walk, walk_input(&s->walk, st, 0));
-    struct step def = a.value == IR_NONE ? ((struct step){.node = IR_NONE}) : walk_def(&s->walk, a);
+    struct step def = walk_def(&s->walk, a);
     bool flattened = def.node != IR_NONE &&
                      str_starts(ir_node_name(s->m, &s->m->nodes[def.node]), STR_LIT("gemm_input_reshape"));
     return facts_get(&s->facts, flattened ? walk_input(&s->walk, def, 0) : a);

@@ -2,18 +2,18 @@
  * is looked at once. */
 #include "passes/linear.h"
 
+#include "passes/match.h"
+
 /* Does `name` name `fqn`, in whichever block that is? */
 static bool names_it(const struct state *s, struct str name, struct str fqn)
 {
-    if (s->o->match == MATCH_SUBSTRING)
-        return str_find(fqn, name) >= 0;
-    for (struct str rest = fqn; rest.n;) {
-        if (s->o->match == MATCH_GLOB ? fqn_glob(name, rest) : str_eq(name, rest))
-            return true;
-        ptrdiff_t dot = str_chr(rest, '.');
-        rest = dot < 0 ? str_sub(rest, rest.n, 0) : str_sub(rest, (size_t)dot + 1, rest.n - (size_t)dot - 1);
-    }
-    return false;
+    if (fqn.n == 0)
+        return false;
+    for (struct str block = fqn_parent(fqn); !match_literal(s->o->match, name, fqn, block);
+         block = fqn_parent(block))
+        if (block.n == 0)
+            return false;
+    return true;
 }
 
 /* Does a configured FQN mean what the parameter's name says, and not what would be guessed of it? */

@@ -162,6 +162,12 @@ int pass_misses(struct state *s);     /* warnings of what came to nothing */
 int pass_summary(struct state *s);    /* counts */
 int pass_specialize(struct state *s); /* copies of functions, one for each way they decide */
 int pass_regions(struct state *s);    /* checkpoint regions and what crosses them */
+/* Operand i of an mm, resolved. */
+static inline struct use mm_operand(const struct state *s, const struct mm *mm, uint32_t i)
+{
+    return walk_resolve(&s->walk, walk_input(&s->walk, walk_step(&s->walk, mm->step), i));
+}
+
 /* The region of the step that makes a resolved value, or IR_NONE; `maker` is of walk_makers(). */
 static inline uint32_t region_of_maker(const struct state *s, const uint32_t *maker, struct use u)
 {

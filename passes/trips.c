@@ -1,8 +1,6 @@
 /* Trips: how often a node runs a graph that it holds. */
 #include "passes/decide.h"
 
-#define COPIES_MAX 64 /* copies of copies that a condition is followed through */
-
 enum truth { NO, YES, NOT_KNOWN };
 
 /* The one integer that a value is; false where that is not known. */
@@ -22,21 +20,9 @@ static enum truth truth(const struct state *s, struct use u)
     return u.value == IR_NONE ? YES : !one_int(&v, s, u) ? NOT_KNOWN : v ? YES : NO;
 }
 
-/* What a condition is a copy of. */
-static struct use copied_from(const struct state *s, struct use u)
+static bool copies(struct str op)
 {
-    const struct walk *w = &s->walk;
-    u = walk_resolve(w, u);
-    for (uint32_t i = 0; i < COPIES_MAX; i++) {
-        struct step def = walk_def(w, u);
-        if (def.node == IR_NONE)
-            break;
-        struct str op = ir_node_op(s->m, &s->m->nodes[def.node])->type;
-        if (!str_is(op, "Identity") && !str_is(op, "Cast"))
-            break;
-        u = walk_resolve(w, walk_input(w, def, 0));
-    }
-    return u;
+    return str_is(op, "Identity") || str_is(op, "Cast");
 }
 
 /* Is there another iteration after each? `start` is whether there is a first one. */
@@ -45,7 +31,7 @@ static enum truth goes_on(const struct state *s, uint32_t frame, enum truth star
     const struct ir_graph *g = &s->m->graphs[s->walk.frames[frame].graph];
     if (g->n_outputs == 0)
         return NOT_KNOWN;
-    struct use u = {frame, g->outputs[0]}, from = copied_from(s, u);
+    struct use u = {frame, g->outputs[0]}, from = walk_back(&s->walk, u, copies);
     if (from.value == IR_NONE)
         return NOT_KNOWN;
     const struct ir_value *v = &s->m->values[from.value];

@@ -338,6 +338,18 @@ int64_t walk_attr_int(const struct walk *w, struct step s, const char *name, int
     return walk_attr(w, s, name, &a) == 1 && a.kind == IR_ATTR_INT ? a.i : otherwise;
 }
 
+struct use walk_back(const struct walk *w, struct use u, bool (*through)(struct str type))
+{
+    u = walk_resolve(w, u);
+    for (int i = 0; i < WALK_BACK_MAX; i++) {
+        struct step def = walk_def(w, u);
+        if (def.node == IR_NONE || !through(ir_node_op(w->m, &w->m->nodes[def.node])->type))
+            break;
+        u = walk_resolve(w, walk_input(w, def, 0));
+    }
+    return u;
+}
+
 int walk_makers(const struct walk *w, uint32_t **of_slot)
 {
     *of_slot = NULL;

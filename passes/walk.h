@@ -118,6 +118,11 @@ static inline struct step walk_def(const struct walk *w, struct use resolved)
     return (struct step){ir_value_node(w->m, resolved.value), resolved.frame};
 }
 
+/* Back from a value through nodes whose op (its type) `through` accepts, by their first input: what it is a
+ * copy or a part of, resolved. */
+#define WALK_BACK_MAX 64 /* nodes; then it stops */
+struct use walk_back(const struct walk *w, struct use u, bool (*through)(struct str type));
+
 /* Fills, per slot, the step whose node makes the value, or IR_NONE: for walk_maker(). NULL where a value
  * tells that itself. To be freed; 0 or IR_EMEM. */
 int walk_makers(const struct walk *w, uint32_t **of_slot);

@@ -230,17 +230,21 @@ static inline uint32_t find_info(struct onnx_reader *r, struct str name)
     return id;
 }
 
+/* Gives the value of that name its type. False: there is none yet. */
+static inline bool take_type(struct onnx_reader *r, const struct typed *info)
+{
+    uint32_t name = find_info(r, info->name);
+    uint32_t value = name == NAME_NONE ? IR_NONE : local(r, name);
+    if (value != IR_NONE)
+        set_type(r, value, info->type);
+    return value != IR_NONE;
+}
+
 /* value_info and the types of outputs: the definition may stand later in the file, or nowhere. */
 static int type_of_name(struct onnx_reader *r, const struct typed *info, struct str body)
 {
-    if (info->name.n == 0)
+    if (info->name.n == 0 || take_type(r, info))
         return 0;
-    uint32_t name = find_info(r, info->name);
-    uint32_t value = name == NAME_NONE ? IR_NONE : local(r, name);
-    if (value != IR_NONE) {
-        set_type(r, value, info->type);
-        return 0;
-    }
     int rc = onnx_room(r, &r->infos, &r->cap_infos, (size_t)r->n_infos + 1, sizeof *r->infos);
     if (rc == 0)
         r->infos[r->n_infos++] = body;
@@ -254,10 +258,7 @@ static int types_left(struct onnx_reader *r)
         int rc = read_info(r, &info, r->infos[i]);
         if (rc)
             return rc;
-        uint32_t name = find_info(r, info.name);
-        uint32_t value = name == NAME_NONE ? IR_NONE : local(r, name);
-        if (value != IR_NONE)
-            set_type(r, value, info.type);
+        take_type(r, &info);
     }
     return 0;
 }

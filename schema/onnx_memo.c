@@ -14,6 +14,12 @@ static size_t slot_of(struct str bytes, const char *name)
     return last * UINT64_C(0x9e3779b97f4a7c15) >> 32 >> (32 - ONNX_MEMO_BITS);
 }
 
+/* Bytes of an attribute with that many elements, which stand last in it. */
+static size_t attr_size(uint32_t n_ints)
+{
+    return offsetof(struct ir_attr, ints) + n_ints * sizeof(int64_t);
+}
+
 bool onnx_memo_get(const struct onnx_memo *t, struct str bytes, const char *name, bool *found,
                    struct ir_attr *out)
 {
@@ -25,15 +31,7 @@ bool onnx_memo_get(const struct onnx_memo *t, struct str bytes, const char *name
     *found = s->found;
     if (!s->found)
         return true;
-    out->kind = s->kind;
-    out->i = s->i;
-    out->f = s->f;
-    out->s = s->s;
-    out->n_ints = s->n_ints;
-    memcpy(out->ints, s->ints, s->n_ints * sizeof *s->ints);
-    out->ints_known = s->ints_known;
-    out->shape = s->shape;
-    out->dtype = s->dtype;
+    memcpy(out, s->attr, attr_size(s->n_ints));
     return true;
 }
 
@@ -42,17 +40,8 @@ void onnx_memo_put(struct onnx_memo *t, struct str bytes, const char *name, cons
     if (!fits(bytes, name) || (out && out->n_ints > ONNX_MEMO_INTS))
         return;
     struct slot *s = &t->slots[slot_of(bytes, name)];
-    *s = (struct slot){.bytes = bytes, .found = out != NULL};
+    *s = (struct slot){.bytes = bytes, .found = out != NULL, .n_ints = out ? out->n_ints : 0};
     strcpy(s->name, name);
-    if (!out)
-        return;
-    s->kind = out->kind;
-    s->i = out->i;
-    s->f = out->f;
-    s->s = out->s;
-    s->n_ints = out->n_ints;
-    memcpy(s->ints, out->ints, out->n_ints * sizeof *s->ints);
-    s->ints_known = out->ints_known;
-    s->shape = out->shape;
-    s->dtype = out->dtype;
+    if (out)
+        memcpy(s->attr, out, attr_size(out->n_ints));
 }

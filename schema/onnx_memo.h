@@ -9,20 +9,15 @@
 #define ONNX_MEMO_BYTES 64 /* longer attributes are read each time, */
 #define ONNX_MEMO_NAME  16 /* as are those with longer names, */
 #define ONNX_MEMO_INTS  8  /* or with more elements */
+#define ONNX_MEMO_ATTR  (offsetof(struct ir_attr, ints) + ONNX_MEMO_INTS * sizeof(int64_t))
 
 struct onnx_memo {
     struct slot {
         struct str bytes; /* NULL text: empty */
         char name[ONNX_MEMO_NAME];
         bool found;
-        uint8_t dtype;
-        bool ints_known;
-        enum ir_attr_kind kind;
-        uint32_t shape, n_ints;
-        int64_t i;
-        double f;
-        struct str s;
-        int64_t ints[ONNX_MEMO_INTS];
+        uint32_t n_ints;
+        char attr[ONNX_MEMO_ATTR]; /* a struct ir_attr, as far as its elements go */
     } slots[1 << ONNX_MEMO_BITS];
 };
 

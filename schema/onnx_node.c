@@ -230,8 +230,7 @@ static void note_attr(struct ir_node *n, const uint8_t *record, const struct wir
 
 static int set_name(struct onnx_reader *r, struct str name)
 {
-    if (str_chr(name, '/') >= 0)
-        r->m->gradient_names |= str_find(name, STR_LIT("rad/")) >= 0;
+    r->m->gradient_names |= ir_may_be_gradient(name);
     return ir_node_set_name(r->m, r->node, name) == 0 ? 0 : onnx_no_memory(r);
 }
 
