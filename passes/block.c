@@ -500,7 +500,7 @@ static int rename_mm(struct blocker *b, struct mm *mm)
         mm->fqn = fqn;
         mm->loose = !certain;
     }
-    return mm->scope_linear ? linear_mark(s, fqn, IR_NONE, mm, EV_SCOPE, !certain) : 0;
+    return mm->scope_linear ? linear_mark(s, (struct module_name){fqn, IR_NONE}, mm, EV_SCOPE, !certain) : 0;
 }
 
 /* Numbers the calls of each block and the blocks by their first call. */
@@ -575,7 +575,9 @@ static void fill_gaps(struct blocker *b)
 /* The name of an ambiguous scope outside every block stays the first that fits. */
 static int mark_outside(struct state *s, const struct mm *mm)
 {
-    return mm->scope_linear && mm->unsettled ? linear_mark(s, mm->scope_fqn, IR_NONE, mm, EV_SCOPE, true) : 0;
+    return mm->scope_linear && mm->unsettled
+               ? linear_mark(s, (struct module_name){mm->scope_fqn, IR_NONE}, mm, EV_SCOPE, true)
+               : 0;
 }
 
 /* A block that --blocks names in full must be something that the graph tells of. */

@@ -17,14 +17,8 @@ struct namer {
     bool *busy;            /* per scope: holds operators that no Linear has */
     struct use *weight_of; /* per scope: weight of the first mm in it */
     uint32_t *first_user;  /* per slot: scope of the first mm with this weight; 0 = none. NULL until it is
-                              asked  for */
+                              asked for */
     uint32_t contradictions, first_contradiction;
-};
-
-/* A module's FQN, and its id where that is known. */
-struct module_name {
-    struct str fqn;
-    uint32_t id; /* IR_NONE: look it up */
 };
 
 static uint32_t known_id(const struct state *s, struct module_name n)
@@ -149,13 +143,10 @@ static bool scope_is_linear(struct namer *k, const struct mm *mm, uint32_t scope
     return leaf_module(s, n) && !k->busy[scope] && k->products[scope] == 1;
 }
 
-int linear_mark(struct state *s, struct str fqn, uint32_t id, const struct mm *mm, enum evidence ev,
-                bool loose)
+int linear_mark(struct state *s, struct module_name name, const struct mm *mm, enum evidence ev, bool loose)
 {
     struct modules *t = &s->modules;
-    uint32_t before = t->n;
-    if (id == IR_NONE)
-        id = modules_add(t, fqn);
+    uint32_t before = t->n, id = name.id == IR_NONE ? modules_add(t, name.fqn) : name.id;
     if (id == IR_NONE)
         return IR_EMEM;
     struct module *m = &t->a[id];
@@ -227,76 +218,149 @@ static int find_first_user(struct namer *k, struct use weight, uint32_t *scope)
     return 0;
 }
 
-static int name_mm(struct namer *k, struct mm *mm)
+/* What an mm's weight, scope and bias say of its module. */
+struct naming {
+    uint32_t scope;
+    const struct scope *sc;
+    enum param_kind kind;     /* of the weight's name */
+    struct module_name param; /* the weight is named for it */
+    struct module_name ran;   /* whose code runs, as the scope tells, or scope and bias together */
+    struct module_name bias;  /* the bias is named for it */
+    enum evidence ran_by;     /* ... which of these told `ran` */
+    bool loose;               /* containers may be missing from it */
+    bool named_weight;        /* by its name and how it is multiplied, the weight is a Linear's */
+    bool gathered;            /* but it is looked up in, too: the name is an Embedding's */
+    bool by_param, by_scope;  /* the mm shows that `param` is a Linear; that `ran` is one */
+    bool clash;               /* the scope cannot be that of `param` */
+};
+
+static int ask_weight(struct namer *k, const struct mm *mm, struct naming *n)
 {
     struct state *s = k->s;
-    uint32_t scope = s->scope_of[mm->step];
-    const struct scope *sc = &s->scopes[scope];
-    enum param_kind kind;
-    mm->unscoped = scope == 0;
-    struct module_name param, fqn = {.id = IR_NONE}, owner = bias_owner(s, mm);
-    if (weight_owner(s, mm, &kind, &param) != 0)
-        return IR_EMEM;
     bool reparam = false;
+    if (weight_owner(s, mm, &n->kind, &n->param) != 0)
+        return IR_EMEM;
     if (mm->weight.value == IR_NONE && mm->kind != MM_KIND_ATEN) {
-        param = (struct module_name){reparam_owner(s, mm), IR_NONE};
-        reparam = param.fqn.n > 0;
+        n->param = (struct module_name){reparam_owner(s, mm), IR_NONE};
+        reparam = n->param.fqn.n > 0;
     }
-    bool gathered = mm->weight.value != IR_NONE && (k->used[walk_slot(&s->walk, mm->weight)] & USED_GATHER);
-    bool by_param =
-        reparam || (kind == PARAM_WEIGHT && mm->transposed) || (kind == PARAM_KERNEL && !mm->transposed);
-    if (scope)
-        fqn = unstemmed(k, mm, scope);
-    mm->scope_fqn = fqn.fqn;
-    enum evidence scope_ev = sc->kind == SCOPE_NAME ? EV_SCOPE : EV_METADATA;
-    bool loose = sc->kind == SCOPE_NAME && !sc->certain;
+    n->named_weight = reparam || (n->kind == PARAM_WEIGHT && mm->transposed) ||
+                      (n->kind == PARAM_KERNEL && !mm->transposed);
+    n->gathered = mm->weight.value != IR_NONE && (k->used[walk_slot(&s->walk, mm->weight)] & USED_GATHER);
+    n->by_param = n->named_weight && !n->gathered;
+    return 0;
+}
+
+/* The bias's name says which of the modules that the scope allows it is. */
+static void ran_as_bias_says(struct mm *mm, struct naming *n)
+{
+    n->ran = n->bias;
+    n->ran_by = EV_BIAS;
+    n->loose = mm->unsettled = false;
+}
+
+static void ask_scope(struct namer *k, struct mm *mm, struct naming *n)
+{
+    const struct scope *sc = n->sc;
+    n->ran = n->scope ? unstemmed(k, mm, n->scope) : (struct module_name){.id = IR_NONE};
+    n->ran_by = sc->kind == SCOPE_NAME ? EV_SCOPE : EV_METADATA;
+    n->loose = sc->kind == SCOPE_NAME && !sc->certain;
+    mm->unscoped = n->scope == 0;
     mm->unsettled = sc->ambiguous;
-    if (loose && scope_fits(sc->atoms, sc->n_atoms, owner.fqn, true)) { /* together they name it for sure */
-        fqn = owner;
-        mm->scope_fqn = owner.fqn;
-        scope_ev = EV_BIAS, loose = mm->unsettled = false;
+    if (n->loose && scope_fits(sc->atoms, sc->n_atoms, n->bias.fqn, true))
+        ran_as_bias_says(mm, n);
+    mm->scope_fqn = n->ran.fqn;
+    bool open =
+        n->named_weight || n->kind == PARAM_NO_NAME || sc->cls.n; /* the weight's name is not against it */
+    n->by_scope = n->scope && n->ran.fqn.n && open && scope_is_linear(k, mm, n->scope, n->ran);
+    if (n->by_scope || n->named_weight || n->kind != PARAM_NO_NAME)
+        return;
+    if (n->ran.fqn.n && fqn_inside(n->bias.fqn, n->ran.fqn)) {
+        ran_as_bias_says(mm, n); /* F.linear(x, self.out.weight, self.out.bias) in the parent's code */
+        n->by_scope = true;
     }
-    bool by_scope = scope && fqn.fqn.n && (by_param || kind == PARAM_NO_NAME || sc->cls.n) &&
-                    scope_is_linear(k, mm, scope, fqn);
-    if (!by_param && !by_scope && kind == PARAM_NO_NAME && fqn.fqn.n && fqn_inside(owner.fqn, fqn.fqn)) {
-        fqn = owner; /* F.linear(x, self.out.weight, self.out.bias): a module inside the scope's */
-        scope_ev = EV_BIAS, loose = mm->unsettled = false, by_scope = true;
-    }
-    bool clash = scope && param.fqn.n && kind != PARAM_BIAS && !agrees(sc, param);
-    if (clash && !(gathered && by_scope) && k->contradictions++ == 0)
+}
+
+/* Does the weight's name contradict the scope? Told once for all, unless it does not count. */
+static void find_clash(struct namer *k, const struct mm *mm, struct naming *n)
+{
+    n->clash = n->scope && n->param.fqn.n && n->kind != PARAM_BIAS && !agrees(n->sc, n->param);
+    if (n->clash && !(n->gathered && n->by_scope) && k->contradictions++ == 0)
         k->first_contradiction = mm->step;
-    param = listed_name(s, param);
-    fqn = listed_name(s, fqn);
-    if (gathered) /* the name is an Embedding's */
-        by_param = false;
-    if (by_param || (!fqn.fqn.n && param.fqn.n && kind != PARAM_BIAS)) {
-        mm->fqn = param.fqn, mm->evidence = EV_PARAM;
-    } else if (fqn.fqn.n && !(sc->call && k->products[s->scope_of[mm->step]] > 1)) {
-        mm->fqn = fqn.fqn, mm->evidence = scope_ev, mm->loose = loose;
+}
+
+/* Nothing but the bias's name is left to tell the module. From here on `kind` and `param` are those of the
+ * bias. */
+static void name_by_bias(struct state *s, struct mm *mm, struct naming *n)
+{
+    struct use b = walk_resolve(&s->walk, mm->bias);
+    if (b.value == IR_NONE || param_name(s, ir_value_name(s->m, b.value), &n->kind, &n->param.fqn) != 0 ||
+        n->kind != PARAM_BIAS || n->param.fqn.n == 0)
+        return;
+    n->ran = (struct module_name){n->param.fqn, IR_NONE};
+    n->ran_by = EV_BIAS;
+    n->by_scope = true;
+    mm->fqn = n->ran.fqn;
+    mm->evidence = EV_BIAS;
+}
+
+/* The strongest evidence names the mm. */
+static void choose_name(struct namer *k, struct mm *mm, struct naming *n)
+{
+    bool one_of_several = n->sc->call && k->products[n->scope] > 1; /* of a function: which is not told */
+    n->param = listed_name(k->s, n->param);
+    n->ran = listed_name(k->s, n->ran);
+    if (n->by_param || (!n->ran.fqn.n && n->param.fqn.n && n->kind != PARAM_BIAS)) {
+        mm->fqn = n->param.fqn;
+        mm->evidence = EV_PARAM;
+    } else if (n->ran.fqn.n && !one_of_several) {
+        mm->fqn = n->ran.fqn;
+        mm->evidence = n->ran_by;
+        mm->loose = n->loose;
     } else if (mm->bias.value != IR_NONE) {
-        struct use b = walk_resolve(&s->walk, mm->bias);
-        if (b.value != IR_NONE && param_name(s, ir_value_name(s->m, b.value), &kind, &param.fqn) == 0 &&
-            kind == PARAM_BIAS && param.fqn.n) {
-            fqn = (struct module_name){param.fqn, IR_NONE};
-            mm->fqn = fqn.fqn, mm->evidence = EV_BIAS, by_scope = true, scope_ev = EV_BIAS;
-        }
+        name_by_bias(k->s, mm, n);
     }
-    mm->linear = by_param || by_scope;
-    mm->nameless = !mm->linear && mm->kind != MM_KIND_ATEN && kind == PARAM_NO_NAME && param.fqn.n == 0;
-    int rc = by_param ? linear_mark(s, param.fqn, param.id, mm, EV_PARAM, false) : 0;
-    mm->scope_linear = by_scope && !(by_param && !clash);
-    if (!rc && mm->scope_linear && !mm->unsettled)
-        rc = linear_mark(s, fqn.fqn, fqn.id, mm, scope_ev, loose);
-    if (rc || !by_param || !clash || gathered)
-        return rc;
-    if (owner.fqn.n && agrees(sc, owner)) /* one weight for two modules that differ in their bias */
-        return linear_mark(s, owner.fqn, owner.id, mm, EV_BIAS, false);
+    mm->linear = n->by_param || n->by_scope;
+    mm->nameless = !mm->linear && mm->kind != MM_KIND_ATEN && n->kind == PARAM_NO_NAME && n->param.fqn.n == 0;
+}
+
+/* The weight is named for one module and another ran: two share it, and the file kept the name of one. Marks
+ * the other where bias or scope tell what it is called. */
+static int mark_sharer(struct namer *k, const struct mm *mm, const struct naming *n)
+{
+    struct state *s = k->s;
     uint32_t first;
+    struct str twin;
+    if (n->bias.fqn.n && agrees(n->sc, n->bias))
+        return linear_mark(s, n->bias, mm, EV_BIAS, false);
     if (find_first_user(k, mm->weight, &first) != 0)
         return IR_EMEM;
-    struct str twin;
-    rc = merged_twin(s, sc, &s->scopes[first], param.fqn, &twin);
-    return rc || twin.n == 0 ? rc : linear_mark(s, twin, IR_NONE, mm, EV_SCOPE, loose);
+    int rc = merged_twin(s, n->sc, &s->scopes[first], n->param.fqn, &twin);
+    if (rc || twin.n == 0)
+        return rc;
+    return linear_mark(s, (struct module_name){twin, IR_NONE}, mm, EV_SCOPE, n->loose);
+}
+
+/* Which modules the mm shows to be Linears. */
+static int mark_linears(struct namer *k, struct mm *mm, const struct naming *n)
+{
+    int rc = n->by_param ? linear_mark(k->s, n->param, mm, EV_PARAM, false) : 0;
+    mm->scope_linear = n->by_scope && (!n->by_param || n->clash);
+    if (!rc && mm->scope_linear && !mm->unsettled)
+        rc = linear_mark(k->s, n->ran, mm, n->ran_by, n->loose);
+    return rc || !n->by_param || !n->clash ? rc : mark_sharer(k, mm, n);
+}
+
+static int name_mm(struct namer *k, struct mm *mm)
+{
+    struct naming n = {.scope = k->s->scope_of[mm->step], .bias = bias_owner(k->s, mm)};
+    n.sc = &k->s->scopes[n.scope];
+    if (ask_weight(k, mm, &n) != 0)
+        return IR_EMEM;
+    ask_scope(k, mm, &n);
+    find_clash(k, mm, &n);
+    choose_name(k, mm, &n);
+    return mark_linears(k, mm, &n);
 }
 
 /* ---- Linears that no mm shows ---- */

@@ -46,10 +46,16 @@ bool scope_fits(const struct str *atoms, uint32_t n, struct str fqn, bool stem);
 struct str scope_resolve(struct state *s, struct scope *sc, struct str base, uint32_t from, uint32_t nth,
                          bool *certain, uint32_t *same);
 
-/* Records that module `fqn` is a Linear, as this mm shows. `module`: its id, or IR_NONE: it is looked up, and
- * added where it is not known. 0 or IR_EMEM. */
-int linear_mark(struct state *s, struct str fqn, uint32_t module, const struct mm *mm, enum evidence ev,
-                bool loose);
+/* A module's FQN, and its id where that is known. */
+struct module_name {
+    struct str fqn;
+    uint32_t id; /* IR_NONE: look it up */
+};
+
+/* Records that a module is a Linear, as this mm shows: its shape and weight. A module that is not known yet
+ * is added; `loose`: containers may then be missing from its FQN. Stronger evidence from before stays. 0 or
+ * IR_EMEM. */
+int linear_mark(struct state *s, struct module_name name, const struct mm *mm, enum evidence ev, bool loose);
 
 /* The FQN of module "base.last". NULL text when memory is exhausted. */
 struct str fqn_join(struct arena *a, struct str base, struct str last);
