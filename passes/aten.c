@@ -2,8 +2,6 @@
 
 #include "passes/einsum.h"
 
-#include <stdio.h>
-
 #define ONNX_FLOAT    1
 #define ONNX_FLOAT16  10
 #define ONNX_BFLOAT16 16
@@ -603,50 +601,4 @@ bool aten_misleads(const struct ir_model *m, uint32_t node)
             return true;
     }
     return false;
-}
-
-/* ---- warnings ---- */
-
-#define NAMES_MAX 8
-
-/* Names of the first nodes of a kind, and how many there are. */
-struct named {
-    uint32_t n;
-    size_t len;
-    char text[NAMES_MAX * 72];
-};
-
-static void add_name(struct named *l, struct str name)
-{
-    if (name.n > 64)
-        name.n = 64;
-    if (l->n++ < NAMES_MAX)
-        l->len += (size_t)snprintf(l->text + l->len, sizeof l->text - l->len, "%s'%.*s'",
-                                   l->n > 1 ? ", " : "", STR_ARG(name));
-}
-
-static const char *more(const struct named *l)
-{
-    return l->n > NAMES_MAX ? ", ..." : "";
-}
-
-void aten_warn(struct ir_model *m, struct diag *d)
-{
-    struct named misleading = {0}, hiding = {0};
-    for (uint32_t n = 0; n < m->n_nodes; n++) {
-        if (aten_misleads(m, n))
-            add_name(&misleading, ir_node_name(m, &m->nodes[n]));
-        if (aten_hides(m, n))
-            add_name(&hiding, ir_node_name(m, &m->nodes[n]));
-    }
-    if (misleading.n)
-        diag_warn(d,
-                  "the program was decomposed and traced without gradients, which is not what trains: %u "
-                  "node%s (%s%s) "
-                  "would be mm in training; export it with torch.export.export alone",
-                  misleading.n, misleading.n == 1 ? "" : "s", misleading.text, more(&misleading));
-    if (hiding.n)
-        diag_warn(
-            d, "%u node%s (%s%s) multipl%s matrices inside, where eager PyTorch may run mms: not counted",
-            hiding.n, hiding.n == 1 ? "" : "s", hiding.text, more(&hiding), hiding.n == 1 ? "ies" : "y");
 }

@@ -38,8 +38,7 @@ bool aten_hides(struct ir_model *m, uint32_t node);
  * parameter that is trained. */
 bool aten_misleads(const struct ir_model *m, uint32_t node);
 
-/* Warns of what a .pt2 holds that is not decided as it trains: misleading and hiding nodes (by name), further
- * programs. */
+/* Warns of a .pt2's nodes that are not decided as they train: those that mislead and those that hide. */
 void aten_warn(struct ir_model *m, struct diag *d);
 
 #endif

@@ -34,9 +34,9 @@ static int find_spans(struct blocker *b)
         return IR_EMEM;
     if (s->walk.n_frames == 1) /* no calls */
         return 0;
-    for (uint32_t i = 0; i < s->n_named; i++) {
+    for (uint32_t i = 0; i < s->named.n; i++) {
         struct str fqn;
-        uint32_t block = block_of_value(b, s->named[i].value, &fqn);
+        uint32_t block = block_of_value(b, s->named.a[i].value, &fqn);
         if (block != IR_NONE)
             b->span[block] = b->span[block].n ? common_module(b->span[block], fqn) : fqn;
     }
@@ -94,7 +94,7 @@ static bool in_path(const struct blocker *b, uint32_t step)
 /* Does it stand directly in the block's scope ("/block_1/Add")? */
 static bool is_direct(const struct blocker *b, uint32_t step)
 {
-    const struct scope *sc = &b->s->scopes[b->s->scope_of[step]];
+    const struct scope *sc = step_scope(b->s, step);
     return sc->depth + 1 == sc->n_atoms;
 }
 
@@ -124,7 +124,7 @@ static void close_seam(struct blocker *b, struct seam *m, uint32_t key, const ui
 
 static void seam_step(struct blocker *b, struct seam *m, uint32_t step, uint32_t *next)
 {
-    struct str raw = b->s->scopes[b->s->scope_of[step]].raw;
+    struct str raw = step_scope(b->s, step)->raw;
     if (m->entry.n == 0) {
         m->entry = raw;
         m->own = is_direct(b, step);
@@ -185,7 +185,7 @@ static int find_keys(struct blocker *b)
         return IR_EMEM;
     for (uint32_t i = n; i-- > 0;) {
         uint32_t step = state_step(s, i);
-        const struct scope *sc = &s->scopes[s->scope_of[step]];
+        const struct scope *sc = step_scope(s, step);
         const struct candidates *c = &b->of_scope[s->scope_of[step]];
         if (sc->kind == SCOPE_STACK && c->n)
             rc = intern_key(b, sc->atoms[sc->depth], &b->key_of[step]);
@@ -483,7 +483,7 @@ static int settle_suffix(struct blocker *b, const struct mm *mm, const struct sc
 static int rename_mm(struct blocker *b, struct mm *mm)
 {
     struct state *s = b->s;
-    struct scope *sc = &s->scopes[s->scope_of[mm->step]];
+    struct scope *sc = step_scope(s, mm->step);
     struct str block = b->blocks[mm->block];
     if (sc->kind != SCOPE_NAME || sc->block == IR_NONE)
         return 0;

@@ -96,7 +96,7 @@ static int linear_fqns(struct blocker *b, struct fqn_list *l)
             rc = push_fqn(l, s->modules.a[i].fqn);
     l->n_linears = l->n;
     for (uint32_t i = 0; !rc && i < s->n_mms; i++) {
-        struct scope *sc = &s->scopes[s->scope_of[s->mms[i].step]];
+        struct scope *sc = step_scope(s, s->mms[i].step);
         uint32_t same = 1;
         struct str fqn = s->mms[i].fqn.n ? s->mms[i].fqn : s->mms[i].scope_fqn;
         if (!s->mms[i].linear && s->mms[i].weight.value != IR_NONE && fqn.n)

@@ -180,14 +180,14 @@ static void drop_merged(struct blocker *b)
     struct state *s = b->s;
     const struct walk *w = &s->walk;
     for (uint32_t i = 0; i < w->n_steps; i++) {
-        const struct scope *sc = &s->scopes[s->scope_of[i]];
+        const struct scope *sc = step_scope(s, i);
         const struct ir_node *n = &s->m->nodes[walk_step(w, i).node];
         for (uint32_t j = 0; sc->kind == SCOPE_NAME && sc->n_atoms && j < ir_node_n_in(n); j++) {
             struct use u = walk_resolve(w, walk_input(w, walk_step(w, i), j));
             struct str module;
             if (u.value != IR_NONE && block_of_value(b, u.value, &module) != IR_NONE &&
                 !could_use(sc, module))
-                b->named_block[named_value(s, u.value) - s->named] = IR_NONE;
+                b->named_block[named_value(s, u.value) - s->named.a] = IR_NONE;
         }
     }
 }
@@ -195,11 +195,11 @@ static void drop_merged(struct blocker *b)
 int place_named(struct blocker *b)
 {
     const struct state *s = b->s;
-    b->named_block = malloc((size_t)(s->n_named + 1) * sizeof *b->named_block);
+    b->named_block = malloc((size_t)(s->named.n + 1) * sizeof *b->named_block);
     if (!b->named_block)
         return IR_EMEM;
-    for (uint32_t i = 0; i < s->n_named; i++) {
-        uint32_t module = s->named[i].module;
+    for (uint32_t i = 0; i < s->named.n; i++) {
+        uint32_t module = s->named.a[i].module;
         b->named_block[i] = module == IR_NONE ? IR_NONE : b->of_module[module];
     }
     if (scopes_by_name(s))
@@ -211,7 +211,7 @@ uint32_t block_of_value(const struct blocker *b, uint32_t value, struct str *mod
 {
     const struct state *s = b->s;
     const struct named *n = named_value(s, value);
-    uint32_t block = n ? b->named_block[n - s->named] : IR_NONE;
+    uint32_t block = n ? b->named_block[n - s->named.a] : IR_NONE;
     *module = block == IR_NONE ? ((struct str){0}) : n->fqn;
     return block;
 }

@@ -29,7 +29,7 @@ static uint32_t period(const uint64_t *seq, uint32_t n)
 /* A number for the module and operator of a step, the same in each call. */
 static uint64_t call_mark(const struct state *s, uint32_t step)
 {
-    const struct scope *sc = &s->scopes[s->scope_of[step]];
+    const struct scope *sc = step_scope(s, step);
     uint64_t module = s->scope_of[step];
     if (sc->kind == SCOPE_NAME && sc->stem) { /* "/block/wq_1" is "/block/wq" again */
         uint32_t id = names_find(&s->scope_index, atom_stem(sc->raw));
@@ -60,7 +60,7 @@ static bool collect_run(struct splitter *k, uint32_t run)
         uint32_t step = state_step(s, i);
         if (b->run_of[step] != run || block_step_fixed(b, step))
             continue;
-        if (s->scope_of[step] == 0 || s->scopes[s->scope_of[step]].kind == SCOPE_STACK)
+        if (s->scope_of[step] == 0 || step_scope(s, step)->kind == SCOPE_STACK)
             return false;
         k->seq[k->n] = call_mark(s, step);
         k->suffixed |= k->seq[k->n] >> 32 != s->scope_of[step];

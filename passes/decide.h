@@ -11,10 +11,12 @@ bool whole_graph(const struct state *s);
 /* The entry of a block's forced set with this rhs shape, or NULL. */
 struct plan_forced *forced_find(const struct plan_block *b, struct mm_shape rhs);
 
-/* Rows: which mms get one, and what it says but for the policy. */
+/* Does an mm get a row? */
 bool row_wanted(const struct state *s, const struct mm *mm);
+
+/* Text that lives as long as the plan, copied where it must be. NULL text when memory is exhausted. */
 struct str plan_text(struct state *s, struct str text);
-int row_make(struct state *s, const struct mm *mm, struct plan_row *r);
+
 /* "what", "what:count", or "forced:KxN:FQN" when f is given, and the mm's assumption. IR_EMEM or 0. */
 int row_reason(struct plan *p, struct plan_row *r, const struct mm *mm, const char *what, uint32_t count,
                struct plan_forced *f);
@@ -32,6 +34,7 @@ struct decider {
     size_t cap_rows;
     uint32_t *owner;          /* per frame of a body: the step of the node that runs it */
     bool *listed;             /* per frame: a body whose iterations have rows of their own */
+    const char **path_of;     /* per graph: its path, once a row lies in it */
     struct restart *restarts; /* by row */
     size_t n_restarts, cap_restarts, next_restart;
     bool *met;          /* per frame: rows lie in it, and nobody knows how it runs */
@@ -76,6 +79,9 @@ void nest_free(struct nest *n);
 
 /* Is the call that an mm belongs to made inside a body around it, not around that body? */
 bool called_in_body(const struct decider *k, const struct mm *mm);
+
+/* What the row of an mm says but for policy and reason. 0 or IR_EMEM. */
+int row_make(struct decider *k, const struct mm *mm, struct plan_row *r);
 
 /* Fills owner. */
 int find_owners(struct decider *k);

@@ -272,7 +272,7 @@ struct asked {
  * those inside. IR_EMEM, else 0. */
 static int may_be(struct state *s, const struct mm *mm, struct asked *a, bool *may)
 {
-    const struct scope *sc = &s->scopes[s->scope_of[mm->step]];
+    const struct scope *sc = step_scope(s, mm->step);
     *may = true;
     if (s->o->match != MATCH_EXACT || mm->fqn.n == 0 || sc->call || inside_scope(sc, a->name))
         return 0;
@@ -327,8 +327,8 @@ static bool named_in_block(struct state *s, struct str text, struct str name)
 static int is_parameter(struct state *s, struct str name, bool *is)
 {
     *is = false;
-    for (uint32_t i = 0; !*is && i < s->n_named; i++) {
-        struct str text = fqn_clean(ir_value_name(s->m, s->named[i].value), &s->arena);
+    for (uint32_t i = 0; !*is && i < s->named.n; i++) {
+        struct str text = fqn_clean(ir_value_name(s->m, s->named.a[i].value), &s->arena);
         if (!text.s)
             return IR_EMEM;
         *is = named_in_block(s, text, name);

@@ -227,7 +227,7 @@ struct naming {
     struct module_name ran;   /* whose code runs, as the scope tells, or scope and bias together */
     struct module_name bias;  /* the bias is named for it */
     enum evidence ran_by;     /* ... which of these told `ran` */
-    bool loose;               /* containers may be missing from it */
+    bool loose;               /* containers may be missing from `ran` */
     bool named_weight;        /* by its name and how it is multiplied, the weight is a Linear's */
     bool gathered;            /* but it is looked up in, too: the name is an Embedding's */
     bool by_param, by_scope;  /* the mm shows that `param` is a Linear; that `ran` is one */
@@ -281,7 +281,8 @@ static void ask_scope(struct namer *k, struct mm *mm, struct naming *n)
     }
 }
 
-/* Does the weight's name contradict the scope? Told once for all, unless it does not count. */
+/* Does the weight's name contradict the scope? Counted for one warning about all; but a weight that has an
+ * Embedding's name contradicts nothing where the scope shows a Linear. */
 static void find_clash(struct namer *k, const struct mm *mm, struct naming *n)
 {
     n->clash = n->scope && n->param.fqn.n && n->kind != PARAM_BIAS && !agrees(n->sc, n->param);
@@ -370,8 +371,8 @@ static int name_mm(struct namer *k, struct mm *mm)
 static void unused_linears(struct namer *k)
 {
     struct state *s = k->s;
-    for (uint32_t i = 0; i < s->n_named; i++) {
-        const struct named *n = &s->named[i];
+    for (uint32_t i = 0; i < s->named.n; i++) {
+        const struct named *n = &s->named.a[i];
         const struct ir_shape *x = ir_shape_of(s->m, n->value);
         if (s->m->values[n->value].graph != s->root || x->rank != 2 || n->kind != PARAM_WEIGHT ||
             n->module == IR_NONE)

@@ -15,11 +15,11 @@ int find_named(struct state *s);
 /* What a value's name tells, or NULL: it carries no parameter's name, or one that a tool made up. */
 static inline const struct named *named_value(const struct state *s, uint32_t value)
 {
-    const struct named_bits *bits = &s->is_named[value / 64];
+    const struct named_bits *bits = &s->named.bits[value / 64];
     uint64_t up_to = bits->set << (63 - value % 64); /* the value's own is the highest bit */
     if (!(up_to >> 63))
         return NULL;
-    return &s->named[bits->before + (uint32_t)__builtin_popcountll(up_to) - 1];
+    return &s->named.a[bits->before + (uint32_t)__builtin_popcountll(up_to) - 1];
 }
 
 /* How a parameter (or a renamed copy of one) is used: per slot, a set of these. AS_TABLE: added to

@@ -33,9 +33,8 @@ static int copy_linears(struct state *s)
 int pass_linears(struct state *s)
 {
     scopes_free(s);
-    free(s->named);
-    s->named = NULL;
-    s->n_named = 0;
+    free(s->named.a);
+    s->named = (struct named_values){0};
     int rc = copy_linears(s);
     modules_free(&s->modules);
     return rc;

@@ -59,7 +59,7 @@ static bool same_scope(struct state *s, uint32_t a, uint32_t b)
 {
     if (s->scope_of[a] != s->scope_of[b])
         return false;
-    const struct scope *sc = &s->scopes[s->scope_of[a]];
+    const struct scope *sc = step_scope(s, a);
     if (sc->kind != SCOPE_META)
         return true;
     struct str x, y; /* the operator's own atom too: the same Linear, the same call */
@@ -103,7 +103,6 @@ static void find_fused_bias(struct state *s, struct mm *mm, struct use product)
             if (in.value != product.value || in.frame != product.frame)
                 continue;
             mm->bias = bias;
-            mm->bias_step = mm->user;
         }
     }
 }
@@ -128,7 +127,7 @@ static int own_product(struct state *s, const struct mm *mm, bool *own)
     struct str fqn;
     *own = false;
     if (rhs.value == IR_NONE || !bits_has(s->is_param, rhs.value) || mm->transposed ||
-        !torchscript_scope(&s->scopes[s->scope_of[mm->step]]))
+        !torchscript_scope(step_scope(s, mm->step)))
         return 0;
     int rc = param_name(s, ir_value_name(s->m, rhs.value), &kind, &fqn);
     *own = !rc && kind != PARAM_NO_NAME && kind != PARAM_KERNEL;
@@ -139,7 +138,7 @@ static int own_product(struct state *s, const struct mm *mm, bool *own)
  * module's code added it. */
 static int bias_from_outside(struct state *s, const struct mm *mm, struct use bias, bool *outside)
 {
-    const struct scope *sc = &s->scopes[s->scope_of[mm->step]];
+    const struct scope *sc = step_scope(s, mm->step);
     enum param_kind kind;
     struct str owner;
     *outside = false;
@@ -205,7 +204,7 @@ static bool merged_add(const struct state *s, const struct mm *mm)
  * vector of parameters counts on either side. */
 static bool is_bias(struct state *s, struct mm *mm, struct use other, bool last)
 {
-    const struct scope *sc = &s->scopes[s->scope_of[mm->step]];
+    const struct scope *sc = step_scope(s, mm->step);
     bool script = torchscript_scope(sc);
     if (!same_scope(s, mm->step, mm->user) || (last && script))
         return false;
@@ -240,7 +239,6 @@ static int find_added_bias(struct state *s, struct mm *mm, struct use product)
     if (rc || own || !bias)
         return rc;
     mm->bias = other;
-    mm->bias_step = mm->user;
     return 0;
 }
 
@@ -254,13 +252,12 @@ static bool is_dummy(struct state *s, uint32_t step, struct use c)
     if (walk_attr(&s->walk, walk_step(&s->walk, step), "beta", &beta) != 1 || beta.kind != IR_ATTR_FLOAT ||
         beta.f != 0.0)
         return false;
-    return !torchscript_scope(&s->scopes[s->scope_of[step]]) || f.shape == IR_SHAPE_UNKNOWN || x->rank == 0 ||
+    return !torchscript_scope(step_scope(s, step)) || f.shape == IR_SHAPE_UNKNOWN || x->rank == 0 ||
            (x->rank == 1 && x->dims[0] == 1);
 }
 
 int find_bias(struct state *s, struct mm *mm)
 {
-    mm->bias_step = IR_NONE;
     mm->bias.value = IR_NONE;
     struct step st = walk_step(&s->walk, mm->step);
     if (mm->kind == GEMM || mm->kind == BIASED) {

@@ -103,14 +103,34 @@ static int find_missing(struct state *s)
     return rc;
 }
 
-static int classify_ops(struct state *s)
+/* Ops that multiply and give no mm: how many nodes have one, and the first's. */
+struct tally {
+    uint32_t n;
+    struct str op;
+};
+
+static void count_op(struct tally *t, const struct ir_op *op)
 {
-    s->kind_of = arena_alloc(&s->arena, s->m->n_ops ? s->m->n_ops : 1, 1);
-    if (!s->kind_of)
+    if (t->n++ == 0)
+        t->op = op->type;
+}
+
+struct collector {
+    struct state *s;
+    uint8_t *kind_of;  /* enum mm_kind per op id */
+    uint8_t *backward; /* of find_backward() */
+    struct tally quantised, hidden;
+};
+
+static int classify_ops(struct collector *c)
+{
+    const struct ir_model *m = c->s->m;
+    c->kind_of = arena_alloc(&c->s->arena, m->n_ops ? m->n_ops : 1, 1);
+    if (!c->kind_of)
         return IR_EMEM;
-    for (uint32_t i = 0; i < s->m->n_ops; i++)
-        s->kind_of[i] = (uint8_t)kind_of_op(s, &s->m->ops[i]);
-    return find_missing(s);
+    for (uint32_t i = 0; i < m->n_ops; i++)
+        c->kind_of[i] = (uint8_t)kind_of_op(c->s, &m->ops[i]);
+    return find_missing(c->s);
 }
 
 /* ---- the literal rule ---- */
@@ -141,7 +161,7 @@ static int add_mm(struct state *s, uint32_t step, enum mm_kind kind, struct mm *
         grow(&s->mms, &s->cap_mms, (size_t)s->n_mms + 1, sizeof *s->mms) != 0)
         return IR_EMEM;
     struct mm *mm = &s->mms[s->n_mms++];
-    *mm = (struct mm){.step = step, .kind = kind, .bias_step = IR_NONE, .block = IR_NONE};
+    *mm = (struct mm){.step = step, .kind = kind, .block = IR_NONE};
     mm->bias.value = mm->weight.value = mm->weight_name = IR_NONE;
     *out = mm;
     return 0;
@@ -173,34 +193,34 @@ static int add_aten(struct state *s, uint32_t step)
     return 0;
 }
 
-static int collect(struct state *s, const uint8_t *backward)
+static int collect_step(struct collector *c, uint32_t step, enum mm_kind kind)
 {
-    for (uint32_t i = 0; i < s->walk.n_steps; i++) {
-        struct step st = walk_step(&s->walk, i);
-        enum mm_kind kind = (enum mm_kind)s->kind_of[s->m->nodes[st.node].op];
-        struct mm *mm;
-        int rc = 0;
-        if (kind == MM_KIND_NONE || (backward && backward[i]))
-            continue;
-        if (kind == QUANTISED || kind == HIDDEN) {
-            uint32_t *n = kind == QUANTISED ? &s->n_quantised : &s->n_hidden;
-            if ((*n)++ == 0)
-                *(kind == QUANTISED ? &s->quantised_op : &s->hidden_op) = step_op(s, i)->type;
-        } else if (kind == MM_KIND_ATEN) {
-            rc = add_aten(s, i);
-        } else {
-            rc = add_mm(s, i, kind, &mm);
-            if (!rc && kind != EINSUM)
-                literal_shape(s, mm, st);
-            else if (!rc) {
-                literal_shape(s, mm, st);
-                mm->literal = mm->unknown_rank = false;
-            }
-        }
-        if (rc)
-            return rc;
+    struct state *s = c->s;
+    struct mm *mm;
+    if (kind == QUANTISED || kind == HIDDEN) {
+        count_op(kind == HIDDEN ? &c->hidden : &c->quantised, step_op(s, step));
+        return 0;
     }
+    if (kind == MM_KIND_ATEN)
+        return add_aten(s, step);
+    if (add_mm(s, step, kind, &mm) != 0)
+        return IR_EMEM;
+    literal_shape(s, mm, walk_step(&s->walk, step));
+    if (kind == EINSUM)
+        mm->literal = mm->unknown_rank = false;
     return 0;
+}
+
+static int collect(struct collector *c)
+{
+    struct state *s = c->s;
+    int rc = 0;
+    for (uint32_t i = 0; !rc && i < s->walk.n_steps; i++) {
+        enum mm_kind kind = (enum mm_kind)c->kind_of[s->m->nodes[walk_step(&s->walk, i).node].op];
+        if (kind != MM_KIND_NONE && !(c->backward && c->backward[i]))
+            rc = collect_step(c, i, kind);
+    }
+    return rc;
 }
 
 /* Who reads each product. */
@@ -231,7 +251,7 @@ static int count_uses(struct state *s)
     return 0;
 }
 
-static void warn_unknown(struct state *s)
+static void warn_unknown(const struct state *s)
 {
     uint32_t n = 0, first = 0;
     for (uint32_t i = 0; i < s->n_mms; i++)
@@ -242,45 +262,57 @@ static void warn_unknown(struct state *s)
             s->d,
             "the rank of the right operand of %u %s (the first: '%.*s') cannot be known: not counted as mm",
             n, n == 1 ? "product" : "products", STR_ARG(node_name(s, first)));
-    if (s->n_quantised)
-        diag_note(s->d, "%u quantised matmul%s (%.*s) have no gradient: not tagged", s->n_quantised,
-                  s->n_quantised == 1 ? "" : "s", STR_ARG(s->quantised_op));
-    if (s->n_hidden)
-        diag_warn(s->d,
-                  "%u node%s (the first of op %.*s) multipl%s matrices inside, where eager PyTorch may run "
-                  "mms: not counted",
-                  s->n_hidden, s->n_hidden == 1 ? "" : "s", STR_ARG(s->hidden_op),
-                  s->n_hidden == 1 ? "ies" : "y");
 }
 
-int pass_mm(struct state *s)
+/* Products that no row tells of. */
+static void warn_left_out(const struct collector *c)
 {
-    uint8_t *backward;
-    int rc = classify_ops(s);
-    if (!rc)
-        rc = find_backward(s, &backward);
-    if (!rc)
-        rc = collect(s, backward);
-    if (!rc)
-        rc = count_uses(s);
-    for (uint32_t i = 0; !rc && i < s->n_mms; i++) {
+    const struct state *s = c->s;
+    warn_unknown(s);
+    if (c->quantised.n)
+        diag_note(s->d, "%u quantised matmul%s (%.*s) have no gradient: not tagged", c->quantised.n,
+                  c->quantised.n == 1 ? "" : "s", STR_ARG(c->quantised.op));
+    if (c->hidden.n)
+        warn_hidden(s->d, c->hidden.n, "the first of op ", c->hidden.op);
+    if (s->m->format == IR_PT2 && s->root == 0) /* of all programs at once */
+        aten_warn(s->m, s->d);
+}
+
+/* What PyTorch runs for each, and what is counted under the rule in force. */
+static int apply_rule(struct state *s)
+{
+    bool torch = s->o->rule == MM_TORCH;
+    for (uint32_t i = 0; i < s->n_mms; i++) {
         struct mm *mm = &s->mms[i];
         if (mm->kind != MM_KIND_ATEN) {
-            rc = find_bias(s, mm);
+            int rc = find_bias(s, mm);
             if (rc)
                 return rc;
             lower_mm(s, mm);
         }
-        mm->counted = s->o->rule == MM_TORCH ? mm->aten == ATEN_MM : mm->literal;
-        mm->assumption = s->o->rule == MM_TORCH ? mm->aten_assumption : NULL;
+        mm->counted = torch ? mm->aten == ATEN_MM : mm->literal;
+        mm->assumption = torch ? mm->aten_assumption : NULL;
     }
+    return 0;
+}
+
+int pass_mm(struct state *s)
+{
+    struct collector c = {.s = s};
+    int rc = classify_ops(&c);
+    if (!rc)
+        rc = find_backward(s, &c.backward);
+    if (!rc)
+        rc = collect(&c);
+    if (!rc)
+        rc = count_uses(s);
+    if (!rc)
+        rc = apply_rule(s);
     if (!rc)
         rc = find_folded(s);
-    if (!rc)
-        warn_unknown(s);
     if (!rc && s->walk.flat && !s->all) /* shapes were asked for the last time: much, in a large graph */
         rc = facts_seal(&s->facts);
-    if (!rc && s->m->format == IR_PT2 && s->root == 0) /* of all programs at once */
-        aten_warn(s->m, s->d);
+    if (!rc)
+        warn_left_out(&c);
     return rc;
 }

@@ -16,6 +16,9 @@ void lower_mm(struct state *s, struct mm *mm);
 /* Sets how many products right before each mm were computed away. */
 int find_folded(struct state *s);
 
+/* Warns of nodes whose products are out of reach; "(WHICH NAME)" tells which. */
+void warn_hidden(struct diag *d, uint32_t n, const char *which, struct str name);
+
 /* Is "Op" or "domain:Op" one that can be an mm, without further ops of the options? Any of a .pt2 can. */
 bool mm_op_named(struct str op);
 

@@ -73,12 +73,12 @@ static int add_named(struct state *s, uint32_t value)
             return IR_EMEM;
         s->modules.a[n.module].has_param = true;
     }
-    if (rc || grow(&s->named, &s->cap_named, (size_t)s->n_named + 1, sizeof *s->named) != 0)
+    if (rc || grow(&s->named.a, &s->named.cap, (size_t)s->named.n + 1, sizeof *s->named.a) != 0)
         return IR_EMEM;
-    s->named[s->n_named++] = n;
-    struct named_bits *bits = &s->is_named[value / 64];
+    s->named.a[s->named.n++] = n;
+    struct named_bits *bits = &s->named.bits[value / 64];
     if (!bits->set)
-        bits->before = s->n_named - 1;
+        bits->before = s->named.n - 1;
     bits->set |= UINT64_C(1) << value % 64;
     return 0;
 }
@@ -96,8 +96,8 @@ int find_named(struct state *s)
 {
     const struct ir_model *m = s->m;
     bool copies, *identity = find_identity(s, &copies);
-    s->is_named = arena_alloc(&s->arena, (size_t)m->n_values / 64 + 1, sizeof *s->is_named);
-    int rc = identity && s->is_named ? 0 : IR_EMEM;
+    s->named.bits = arena_alloc(&s->arena, (size_t)m->n_values / 64 + 1, sizeof *s->named.bits);
+    int rc = identity && s->named.bits ? 0 : IR_EMEM;
     for (uint32_t v = 0; !rc && v < m->n_values; v++) {
         if (v + NAMES_AHEAD < m->n_values && bits_has(s->is_param, v + NAMES_AHEAD))
             str_prefetch(ir_value_name(m, v + NAMES_AHEAD));

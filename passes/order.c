@@ -134,7 +134,7 @@ static int demand_order(struct state *s, const struct keyed_mm *keyed, uint32_t 
 /* The number that a scope ends in where it was used before ("/block/wq_2"), else 0. */
 static uint32_t call_suffix(const struct state *s, uint32_t step)
 {
-    const struct scope *sc = &s->scopes[s->scope_of[step]];
+    const struct scope *sc = step_scope(s, step);
     uint32_t number = 0;
     if (sc->kind != SCOPE_NAME || !sc->stem)
         return 0;

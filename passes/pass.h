@@ -1,6 +1,6 @@
 /* Passes: graph in, plan out. Each learns one thing about every step of the walk and writes it into the state
- * below; passes/plan.c holds them in one const array and runs them in order. A pass that fails returns a
- * negative ir_err and has reported why. None changes the graph. */
+ * below, or into the plan; passes/plan.c holds them in one const array and runs them in order. A pass that
+ * fails returns a negative ir_err and has reported why. None changes the graph. */
 #ifndef SACTAG_PASSES_PASS_H
 #define SACTAG_PASSES_PASS_H
 
@@ -17,24 +17,25 @@ enum scope_kind {
     SCOPE_STACK /* a .pt2's nn_module_stack: full FQNs, classes, and which call of each */
 };
 
-/* One distinct scope; the steps of a module share it. */
+/* One distinct scope; the steps of a module share it. Made by pass_scope(), but for what is said to be of
+ * modules or block: pass_modules() and pass_block() write that. */
 struct scope {
     struct str raw;    /* as the file has it */
-    struct str fqn;    /* the module; empty = the model itself. NAME: resolved against the known modules */
+    struct str fqn;    /* the module; empty = the model itself. NAME: modules, resolved against those known */
     struct str cls;    /* META, STACK: the module's class, "torch.nn.modules.linear.Linear" */
     struct str *atoms; /* NAME: the modules called, outermost first, wrappers left out. STACK: the keys */
     union {
         uint32_t *ends;   /* NAME: where each atom ends in raw */
         struct str *fqns; /* STACK: FQN of each key */
     };
-    uint32_t module; /* its id; IR_NONE: look it up */
-    uint32_t block;  /* passes/block.c: block candidate, or IR_NONE */
+    uint32_t module; /* modules: its id; IR_NONE: look it up */
+    uint32_t block;  /* block: the first block that it may lie in, or IR_NONE */
     uint16_t n_atoms;
-    uint16_t depth; /* ... and which atom is the block's own */
+    uint16_t depth; /* block: which atom is that block's own */
     enum scope_kind kind : 8;
-    bool certain;       /* fqn is the full FQN for sure */
-    bool ambiguous : 1; /* NAME: several known modules fit; fqn is the first, passes/block.c settles it */
-    bool stem : 1;      /* NAME: fqn stands without the last atom's _k */
+    bool certain;       /* fqn is the full FQN for sure. NAME: modules */
+    bool ambiguous : 1; /* NAME: modules: several fit; fqn is the first, block settles which it is */
+    bool stem : 1;      /* NAME: modules, block: fqn stands without the last atom's _k */
     bool deep : 1;      /* STACK: too deep: tells nothing */
     bool call : 1;      /* NAME: of the node that calls a function; which module inside ran is not told */
 };
@@ -55,37 +56,38 @@ enum mm_kind {
 /* What PyTorch runs for it. */
 enum aten_kind { ATEN_OTHER, ATEN_MM, ATEN_ADDMM };
 
-/* One node that multiplies matrices (not QUANTISED, not HIDDEN). */
+/* One product of matrices (not QUANTISED, not HIDDEN). "linear:" before what a field means tells that
+ * pass_linear() writes it, "mm, linear:" that both do; without such a word pass_mm() does, alone. */
 struct mm {
     uint32_t step;
     enum mm_kind kind : 8;
     enum aten_kind aten : 8;
-    enum evidence evidence : 8;
-    bool unknown_rank : 1; /* of the rhs */
-    bool literal : 1;      /* an mm under rule onnx */
-    bool counted : 1;      /* an mm under the rule in force */
-    bool transposed : 1;   /* the weight is, on the way: an odd number of times */
-    bool linear : 1;       /* y = x W^T of a Linear */
-    bool unsettled : 1;    /* its scope is ambiguous: passes/block.c names it */
-    bool scope_linear : 1; /* ... and records its scope's module as a Linear */
-    bool loose : 1;        /* fqn may lack containers that are never called */
-    bool unscoped : 1;     /* its step has no scope */
-    bool nameless : 1; /* ... or may be: the weight's name is lost, and the module is not known to be one */
-    uint32_t weight_name; /* value with the nearest name on the way that a module may have given, else the
-                             parameter itself; IR_NONE */
-    struct mm_shape rhs;  /* literal */
-    struct mm_shape aten_rhs;
-    const char *aten_assumption; /* what the choice of aten rests on: "assumed-contiguous", ... or NULL */
-    const char *assumption;      /* "assumed-contiguous", ... or NULL */
+    enum evidence evidence : 8; /* linear, block: what fqn was learnt from */
+    bool unknown_rank : 1;      /* of the rhs */
+    bool literal : 1;           /* an mm under rule onnx */
+    bool counted : 1;           /* an mm under the rule in force */
+    bool transposed : 1;        /* mm, linear: the weight is, on the way: an odd number of times */
+    bool linear : 1;            /* linear: y = x W^T of a Linear */
+    bool unsettled : 1;         /* linear: its scope is ambiguous, and block names it */
+    bool scope_linear : 1;      /* linear: ... and records its scope's module as a Linear */
+    bool loose : 1;             /* linear, block: fqn may lack containers that are never called */
+    bool unscoped : 1;          /* linear: its step has no scope */
+    bool nameless : 1; /* linear: it may be a Linear's all the same: the weight's name is lost, and its module
+                          is not known to be one */
+    uint32_t weight_name; /* linear: value with the nearest name on the way that a module may have given, else
+                             the parameter itself; IR_NONE */
+    struct mm_shape rhs;  /* literal: of the node as it stands */
+    struct mm_shape aten_rhs;    /* of what PyTorch runs */
+    const char *aten_assumption; /* what the choice of `aten` rests on: "assumed-contiguous", ... or NULL */
+    const char *assumption;      /* mm, policy: what the row's decision rests on; or NULL */
     uint32_t folded;             /* mms that a tool computed away right before this one: torch counts them */
     uint32_t uses, user;         /* how many operands its output is, and the last step that reads it */
-    uint32_t bias_step;          /* step of the Add that adds a bias, or IR_NONE */
     struct use bias;             /* the bias as an operand, value IR_NONE if there is none */
-    struct use weight;           /* parameter that the rhs comes from, value IR_NONE if it is computed */
-    struct str fqn;              /* module, empty if unknown */
-    struct str scope_fqn; /* what scope or metadata say, for matching where the weight is shared under another
-                             name */
-    uint32_t block, call; /* IR_NONE outside blocks */
+    struct use weight;    /* mm, linear: parameter that the rhs comes from, value IR_NONE if it is computed */
+    struct str fqn;       /* linear, block: module, empty if unknown */
+    struct str scope_fqn; /* linear, block: what scope or metadata say, for matching where the weight is
+                             shared under another name */
+    uint32_t block, call; /* block: IR_NONE outside blocks */
 };
 
 /* A value that carries a parameter's name, and the module that the name tells. */
@@ -96,50 +98,65 @@ struct named {
     struct str fqn;
 };
 
-struct state {
-    struct ir_model *m;
-    uint32_t root; /* the main graph that is decided: graph id */
-    const struct policy_options *o;
-    struct plan *plan;
-    bool all; /* the nodes that are no mms, too: plan->neighbours */
-    struct diag *d;
-    struct arena arena; /* scratch: freed after the passes */
-
-    struct walk walk;
-    struct facts facts;
-    bool *in_program;  /* per graph: belongs to the main graph that is decided */
-    uint8_t *is_param; /* a bit per value: a parameter, or a graph input that is one by its name */
-    uint32_t *order;   /* execution order: positions in walk.steps; NULL = as they are */
-
-    struct scope *scopes; /* scopes[0]: no scope */
-    uint32_t n_scopes;
-    size_t cap_scopes;
-    struct names scope_index;
-    uint32_t *scope_of;    /* per step */
-    uint32_t n_deep, deep; /* steps whose scope is too deep to tell anything, and the first of them */
-    bool script_names;     /* some are named as TorchScript's exporter does: "/layers.0/wq" */
-
-    struct mm *mms; /* in walk order */
-    uint32_t n_mms;
-    size_t cap_mms;
-    uint8_t *kind_of; /* enum mm_kind per op id */
-    uint32_t n_quantised, n_hidden;
-    struct str quantised_op, hidden_op; /* the first of each */
-
-    struct modules modules;
-    struct named *named; /* by value */
-    uint32_t n_named;
-    size_t cap_named;
-    struct named_bits { /* of 64 values: which are in named, and how many of those before them are */
+struct named_values {
+    struct named *a; /* by value */
+    uint32_t n;
+    size_t cap;
+    struct named_bits { /* of 64 values: which are in `a`, and how many of those before them are */
         uint64_t set;
         uint32_t before;
-    } * is_named;
-    uint32_t *module_block; /* per module: innermost block around it, or IR_NONE */
-    uint32_t *first_region; /* per block, and one more: the region of its first call */
-    uint32_t *region_of;    /* per step: index into plan->regions, or IR_NONE */
-    uint8_t *leaves;        /* per slot: crosses the border of the region that makes it; only with `all` */
+    } * bits;
+};
 
-    const char **path_of; /* per graph: its path, once a row lies in it */
+/* What the passes work on. The pass named above a field makes it, those after it read it; where another one
+ * changes or frees it, that is said. What lies in `arena` lives until the last pass is done. */
+struct state {
+    /* Given. */
+    struct ir_model *m; /* only shapes are added to it */
+    uint32_t root;      /* the main graph that is decided: graph id */
+    const struct policy_options *o;
+    bool all; /* the nodes that are no mms, too: plan->neighbours */
+    struct diag *d;
+
+    struct plan *plan;  /* the result */
+    struct arena arena; /* scratch */
+
+    /* walk */
+    struct walk walk;
+    struct facts facts; /* mm: seals them where nobody asks for shapes any more */
+    bool *in_program;   /* per graph: belongs to the main graph that is decided */
+    uint8_t *is_param;  /* a bit per value: a parameter, or a graph input that is one by its name */
+
+    /* scope; freed by linears */
+    struct scope *scopes; /* scopes[0]: no scope. modules: their FQNs; block: their blocks */
+    uint32_t n_scopes;
+    size_t cap_scopes;
+    struct names scope_index; /* raw text → scope. modules: freed where no scope comes from a name */
+    uint32_t *scope_of;       /* per step */
+    bool script_names;        /* some are named as TorchScript's exporter does: "/layers.0/wq" */
+
+    /* mm */
+    struct mm *mms; /* in the order of the walk; order: in execution order */
+    uint32_t n_mms;
+    size_t cap_mms;
+
+    /* modules; freed by linears */
+    struct modules modules; /* linear, block: which are Linears */
+    struct named_values named;
+
+    /* order */
+    uint32_t *order; /* execution order: positions in walk.steps; NULL = as they are */
+
+    /* block */
+    uint32_t *first_region; /* per block, and one more: the region of its first call */
+    uint32_t *region_of;    /* per step: index into plan->regions, or IR_NONE. neighbours: moves steps that
+                               compute the same every time */
+
+    /* forced */
+    uint32_t *module_block; /* per module: innermost block around it, or IR_NONE */
+
+    /* regions */
+    uint8_t *leaves; /* per slot: crosses the border of the region that makes it; only with `all` */
 };
 
 struct pass {
@@ -162,6 +179,8 @@ int pass_misses(struct state *s);     /* warnings of what came to nothing */
 int pass_summary(struct state *s);    /* counts */
 int pass_specialize(struct state *s); /* copies of functions, one for each way they decide */
 int pass_regions(struct state *s);    /* checkpoint regions and what crosses them */
+int pass_neighbours(struct state *s); /* the policies of nodes that are no mms */
+
 /* Operand i of an mm, resolved. */
 static inline struct use mm_operand(const struct state *s, const struct mm *mm, uint32_t i)
 {
@@ -174,7 +193,6 @@ static inline uint32_t region_of_maker(const struct state *s, const uint32_t *ma
     uint32_t step = walk_maker(&s->walk, maker, u);
     return step == IR_NONE ? IR_NONE : s->region_of[step];
 }
-int pass_neighbours(struct state *s); /* the policies of nodes that are no mms */
 
 /* Names lie as far apart in memory as their nodes do in the file: who looks at one after the other fetches
  * those to come into the cache. */
@@ -186,6 +204,12 @@ bool scopes_by_name(const struct state *s);
 
 /* Frees what pass_scope has made. */
 void scopes_free(struct state *s);
+
+/* The scope of a step; scopes[0] when it has none. */
+static inline struct scope *step_scope(const struct state *s, uint32_t step)
+{
+    return &s->scopes[s->scope_of[step]];
+}
 
 /* A module's class, where the file tells it. Empty: it does not. */
 static inline struct str module_class(const struct state *s, const struct module *m)

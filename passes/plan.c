@@ -115,7 +115,7 @@ static void state_free(struct state *s)
     modules_free(&s->modules);
     scopes_free(s);
     free(s->mms);
-    free(s->named);
+    free(s->named.a);
     free(s->region_of);
     arena_free(&s->arena);
 }

@@ -115,7 +115,7 @@ static int decide_rows(struct decider *k)
             restart_calls(k, i);
         k->before[i] = *count;
         if (!rc)
-            rc = row_make(s, mm, &p->rows[i]);
+            rc = row_make(k, mm, &p->rows[i]);
         if (!rc)
             rc = decide_row(s, mm, &p->rows[i], count);
     }
@@ -131,8 +131,8 @@ int pass_policy(struct state *s)
     struct plan *p = s->plan;
     k.listed = arena_alloc(&s->arena, s->walk.n_frames, sizeof *k.listed);
     k.met = arena_alloc(&s->arena, s->walk.n_frames, sizeof *k.met);
-    s->path_of = arena_alloc(&s->arena, s->m->n_graphs, sizeof *s->path_of);
-    int rc = k.listed && k.met && s->path_of ? find_owners(&k) : IR_EMEM;
+    k.path_of = arena_alloc(&s->arena, s->m->n_graphs, sizeof *k.path_of);
+    int rc = k.listed && k.met && k.path_of ? find_owners(&k) : IR_EMEM;
     if (!rc)
         rc = list_rows(&k);
     p->rows = arena_alloc(&p->arena, (size_t)k.n_rows + 1, sizeof *p->rows);

@@ -1,3 +1,4 @@
+/* Rows: what one says of an mm, and the text of its reason. */
 #include "passes/decide.h"
 
 bool row_wanted(const struct state *s, const struct mm *mm)
@@ -64,7 +65,7 @@ int row_reason(struct plan *p, struct plan_row *r, const struct mm *mm, const ch
     return 0;
 }
 
-/* Text that lives as long as the plan: what lies in the source or is the model's does, the rest is copied. */
+/* What lies in the source or is the model's lives as long. */
 struct str plan_text(struct state *s, struct str text)
 {
     uintptr_t from = (uintptr_t)s->m->bytes, at = (uintptr_t)text.s;
@@ -73,10 +74,11 @@ struct str plan_text(struct state *s, struct str text)
     return (struct str){arena_strdup(&s->plan->arena, text.s, text.n), text.n};
 }
 
-int row_make(struct state *s, const struct mm *mm, struct plan_row *r)
+int row_make(struct decider *k, const struct mm *mm, struct plan_row *r)
 {
+    struct state *s = k->s;
     struct step st = walk_step(&s->walk, mm->step);
-    const char **path = &s->path_of[s->walk.frames[st.frame].graph];
+    const char **path = &k->path_of[s->walk.frames[st.frame].graph];
     if (!*path)
         *path = ir_graph_path(s->m, s->walk.frames[st.frame].graph);
     if (!*path)

@@ -12,6 +12,15 @@
 
 _Static_assert(FQN_DEPTH_MAX <= UINT16_MAX, "scope.n_atoms counts as many");
 
+#define UNREAD IR_NONE
+
+struct scoper {
+    struct state *s;
+    uint32_t *of_list;     /* per list of scopes that the reader has numbered: its scope; UNREAD */
+    uint32_t *of_frame;    /* per frame: what its nodes belong to when they do not say */
+    uint32_t n_deep, deep; /* steps whose scope is too deep to tell anything, and the first of them */
+};
+
 static uint32_t add_scope(struct state *s, struct str raw, enum scope_kind kind)
 {
     if (grow(&s->scopes, &s->cap_scopes, (size_t)s->n_scopes + 1, sizeof *s->scopes) != 0)
@@ -189,10 +198,9 @@ static int read_list(struct state *s, uint32_t node, uint32_t *out)
     return scope_of_list(s, node, module, NULL, out);
 }
 
-/* Scopes of the lists that the reader has numbered; UNREAD. */
-#define UNREAD IR_NONE
-static int scope_from_metadata(struct state *s, uint32_t node, uint32_t *of_list, uint32_t *out)
+static int scope_from_metadata(struct scoper *k, uint32_t node, uint32_t *out)
 {
+    struct state *s = k->s;
     const struct ir_model *m = s->m;
     uint32_t list = m->scope_lists ? m->scope_lists[node] : IR_NONE;
     *out = 0;
@@ -200,15 +208,15 @@ static int scope_from_metadata(struct state *s, uint32_t node, uint32_t *of_list
         return 0;
     if (!m->noted || list == 0)
         return read_list(s, node, out);
-    if (of_list[list] == UNREAD) {
+    if (k->of_list[list] == UNREAD) {
         bool kept = list < m->n_lists && m->lists[list].node != IR_NONE;
         int rc = kept ? scope_of_list(s, node, str_of_ref(m->lists[list].module), &m->lists[list], out)
                       : read_list(s, node, out);
         if (rc)
             return rc;
-        of_list[list] = *out;
+        k->of_list[list] = *out;
     }
-    *out = of_list[list];
+    *out = k->of_list[list];
     return 0;
 }
 
@@ -327,19 +335,21 @@ static int scope_from_stack(struct state *s, uint32_t node, uint32_t *out)
     return rc;
 }
 
-static int scope_of_node(struct state *s, uint32_t node, uint32_t *of_list, uint32_t *out)
+static int scope_of_node(struct scoper *k, uint32_t node, uint32_t *out)
 {
+    struct state *s = k->s;
     if (s->m->format == IR_PT2)
         return scope_from_stack(s, node, out);
-    int rc = scope_from_metadata(s, node, of_list, out);
+    int rc = scope_from_metadata(k, node, out);
     if (!rc && *out == 0)
         rc = scope_from_name(s, ir_node_name(s->m, &s->m->nodes[node]), out);
     return rc || *out ? rc : scope_from_output(s, node, out);
 }
 
 /* A scope that is too deep to be used leaves its nodes without a module: that must not go unsaid. */
-static void note_deep(struct state *s, uint32_t step)
+static void note_deep(struct scoper *k, uint32_t step)
 {
+    struct state *s = k->s;
     uint32_t node = walk_step(&s->walk, step).node, id = NAME_NONE;
     struct str raw;
     bool deep = false;
@@ -350,8 +360,8 @@ static void note_deep(struct state *s, uint32_t step)
     } else {
         deep = fqn_too_deep(ir_node_name(s->m, &s->m->nodes[node]));
     }
-    if (deep && s->n_deep++ == 0)
-        s->deep = step;
+    if (deep && k->n_deep++ == 0)
+        k->deep = step;
 }
 
 /* Do the parameters that a call passes on, as far as they have names, belong to its scope? (The exporter
@@ -404,14 +414,13 @@ static int scope_from_call(struct state *s, uint32_t frame, uint32_t *out)
     return split_atoms(s, &s->scopes[id]);
 }
 
-/* Scopes of the nodes that call functions, per frame: what a body's nodes belong to when they do not say.
- * Outer frames come first. */
-static int scopes_of_calls(struct state *s, uint32_t *of_list, uint32_t *of_frame)
+/* Scopes of the nodes that call functions, outer frames first. */
+static int scopes_of_calls(struct scoper *k)
 {
+    struct state *s = k->s;
+    uint32_t *of_frame = k->of_frame;
     for (uint32_t f = 1; f < s->walk.n_frames; f++) {
-        int rc = s->m->format == IR_PT2
-                     ? 0
-                     : scope_from_metadata(s, s->walk.frames[f].node, of_list, &of_frame[f]);
+        int rc = s->m->format == IR_PT2 ? 0 : scope_from_metadata(k, s->walk.frames[f].node, &of_frame[f]);
         if (!rc && of_frame[f] == 0)
             rc = scope_from_call(s, f, &of_frame[f]);
         if (rc)
@@ -441,48 +450,67 @@ void scopes_free(struct state *s)
 }
 
 /* The scope of a node whose list of scopes was read before; 0 when it was not, or tells none. */
-static uint32_t scope_known(const struct ir_model *m, uint32_t node, const uint32_t *of_list)
+static uint32_t scope_known(const struct scoper *k, uint32_t node)
 {
+    const struct ir_model *m = k->s->m;
     uint32_t list = m->noted && m->scope_lists ? m->scope_lists[node] : 0;
-    return list == 0 || list == IR_NONE || of_list[list] == UNREAD ? 0 : of_list[list];
+    return list == 0 || list == IR_NONE || k->of_list[list] == UNREAD ? 0 : k->of_list[list];
 }
 
-static int scope_of_step(struct state *s, uint32_t step, uint32_t *of_list, const uint32_t *of_frame)
+static int scope_of_step(struct scoper *k, uint32_t step)
 {
+    struct state *s = k->s;
     struct step st = walk_step(&s->walk, step);
     uint32_t *scope = &s->scope_of[step];
-    *scope = scope_known(s->m, st.node, of_list);
+    *scope = scope_known(k, st.node);
     if (*scope)
         return 0;
-    int rc = scope_of_node(s, st.node, of_list, scope);
+    int rc = scope_of_node(k, st.node, scope);
     if (!rc && *scope == 0)
-        note_deep(s, step);
+        note_deep(k, step);
     if (!rc && *scope == 0)
-        *scope = of_frame[st.frame];
+        *scope = k->of_frame[st.frame];
     return rc;
 }
 
-int pass_scope(struct state *s)
+static int scoper_init(struct scoper *k, struct state *s)
 {
+    size_t n_lists = (size_t)s->m->n_scope_lists + 1;
+    *k = (struct scoper){.s = s};
     /* Room for one of each list, which is what exporter metadata come to. */
     if (grow(&s->scopes, &s->cap_scopes, (size_t)s->m->n_lists + 1, sizeof *s->scopes) != 0 ||
         names_intern(&s->scope_index, STR_LIT("")) == NAME_NONE ||
         add_scope(s, STR_LIT(""), SCOPE_NAME) == IR_NONE)
         return IR_EMEM;
     s->scope_of = calloc((size_t)s->walk.n_steps + 1, sizeof *s->scope_of);
-    uint32_t *of_frame = arena_alloc(&s->arena, s->walk.n_frames, sizeof *of_frame);
-    uint32_t *of_list = malloc((size_t)(s->m->n_scope_lists + 1) * sizeof *of_list);
-    if (of_list)
-        memset(of_list, 0xff, (size_t)(s->m->n_scope_lists + 1) * sizeof *of_list);
-    int rc = s->scope_of && of_frame && of_list ? scopes_of_calls(s, of_list, of_frame) : IR_EMEM;
-    for (uint32_t i = 0; !rc && i < s->walk.n_steps; i++)
-        rc = scope_of_step(s, i, of_list, of_frame);
-    free(of_list);
-    if (!rc && s->n_deep)
+    k->of_frame = arena_alloc(&s->arena, s->walk.n_frames, sizeof *k->of_frame);
+    k->of_list = malloc(n_lists * sizeof *k->of_list);
+    if (!s->scope_of || !k->of_frame || !k->of_list)
+        return IR_EMEM;
+    memset(k->of_list, 0xff, n_lists * sizeof *k->of_list);
+    return 0;
+}
+
+static void warn_deep(const struct scoper *k)
+{
+    if (k->n_deep)
         diag_warn(
-            s->d,
+            k->s->d,
             "%u node%s (the first: '%.*s') lie%s more than %d modules deep: their modules are not known",
-            s->n_deep, s->n_deep == 1 ? "" : "s", STR_ARG(node_name(s, s->deep)), s->n_deep == 1 ? "s" : "",
-            FQN_DEPTH_MAX);
+            k->n_deep, k->n_deep == 1 ? "" : "s", STR_ARG(node_name(k->s, k->deep)),
+            k->n_deep == 1 ? "s" : "", FQN_DEPTH_MAX);
+}
+
+int pass_scope(struct state *s)
+{
+    struct scoper k;
+    int rc = scoper_init(&k, s);
+    if (!rc)
+        rc = scopes_of_calls(&k);
+    for (uint32_t i = 0; !rc && i < s->walk.n_steps; i++)
+        rc = scope_of_step(&k, i);
+    free(k.of_list);
+    if (!rc)
+        warn_deep(&k);
     return rc;
 }
