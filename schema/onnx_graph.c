@@ -467,11 +467,10 @@ static int walk_occurrence(struct onnx_reader *r, struct ir_op *op, uint32_t seg
     bool function = r->m->graphs[r->graph].kind == IR_GRAPH_FUNCTION;
     struct wire w = onnx_wire(onnx_at(r->m, r->m->segs[seg].span));
     struct wire_len f;
-    const uint8_t *ahead = w.at;
     int rc = 0, step = 0;
     r->seg = seg;
     while (rc == 0 && (step = wire_next_len(&w, &f)) == 1) {
-        ahead = wire_prefetch(&w, ahead);
+        wire_prefetch(&r->ahead, w.at);
         rc = function ? function_field(r, op, &f) : graph_field(r, &f);
     }
     if (rc == 0 && step < 0) {

@@ -269,8 +269,10 @@ static int walk_node(struct onnx_reader *r, struct ir_op *op, struct str body)
     struct wire w = onnx_wire(body);
     struct wire_len f;
     int rc = 0, step = 0;
-    while (rc == 0 && (step = wire_next_len(&w, &f)) == 1)
+    while (rc == 0 && (step = wire_next_len(&w, &f)) == 1) {
+        wire_prefetch(&r->ahead, w.at);
         rc = node_field(r, op, (const uint8_t *)body.s, &f);
+    }
     if (rc == 0 && step < 0) {
         r->bad = w.at;
         rc = onnx_malformed(r, step);

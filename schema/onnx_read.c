@@ -250,7 +250,8 @@ int onnx_read(struct ir_model *m, const uint8_t *bytes, uint64_t size, const str
                             .max_nodes = limits && limits->max_nodes ? limits->max_nodes : ONNX_MAX_NODES,
                             .or_plan = limits && limits->or_plan,
                             .graph = IR_NONE,
-                            .node = IR_NONE};
+                            .node = IR_NONE,
+                            .ahead = {bytes, bytes + size}};
     m->format = IR_ONNX;
     m->bytes = bytes;
     m->size = size;

@@ -71,6 +71,7 @@ struct onnx_reader {
     uint32_t node;      /* node being read, or IR_NONE */
     const char *here;   /* record of the graph being read: a node, an initializer, an input */
     const uint8_t *bad; /* where the walker stopped */
+    struct wire_ahead ahead; /* what of the file is on its way into the cache */
 
     /* Room in the model's arrays. */
     size_t cap_graphs, cap_nodes, cap_values, cap_operands, cap_params, cap_ops, cap_segs, cap_opsets,

@@ -154,18 +154,25 @@ static inline int wire_next_len(struct wire *w, struct wire_len *f)
     return rc;
 }
 
-/* Asks for the cache lines of the next WIRE_AHEAD bytes, but for those before `ahead`, which were asked for;
- * returns up to where. Hopping from length to length waits for memory at each hop otherwise (8 times slower
- * over 460 MB of nodes). Pages that are not in memory are not fetched by it. */
+/* Hopping from length to length waits for memory at each hop, unless what lies ahead is asked for in time.
+ * Who walks a large record calls this at every field: lines are asked for as fast as they are used, where a
+ * burst of them would keep the memory busy and the next field waiting. */
 #define WIRE_AHEAD 4096
-static inline const uint8_t *wire_prefetch(const struct wire *w, const uint8_t *ahead)
+#define WIRE_LINE  64
+struct wire_ahead {
+    const uint8_t *at; /* up to where lines were asked for */
+    const uint8_t *end;
+};
+
+/* Asks for the lines of the next WIRE_AHEAD bytes that were not asked for before. Pages that are not in
+ * memory are not fetched by it. */
+static inline void wire_prefetch(struct wire_ahead *a, const uint8_t *at)
 {
-    const uint8_t *p = ahead > w->at ? ahead : w->at;
-    const uint8_t *end = w->end - w->at > WIRE_AHEAD ? w->at + WIRE_AHEAD : w->end;
-    ptrdiff_t n = end - p;
-    for (ptrdiff_t i = 0; i < n; i += 64)
-        __builtin_prefetch(p + i);
-    return end;
+    const uint8_t *p = a->at > at ? a->at : at;
+    const uint8_t *end = a->end - at > WIRE_AHEAD ? at + WIRE_AHEAD : a->end;
+    for (; end - p >= WIRE_LINE; p += WIRE_LINE)
+        __builtin_prefetch(p);
+    a->at = p;
 }
 
 /* Is it this field, length-delimited / a varint? A field of another wire type than the schema's is an unknown

@@ -198,7 +198,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
             continue;
         }
         same_field(&f, w, rc, from);
-        must(wire_prefetch(w, bytes) <= w->end);
+        struct wire_ahead ahead = {bytes, w->end};
+        wire_prefetch(&ahead, w->at);
+        must(ahead.at >= w->at && ahead.at <= w->end);
         if (rc < 0)
             w->at = w->end; /* on with what encloses it */
         else if (f.type == WIRE_VARINT || f.type == WIRE_LEN)

@@ -309,12 +309,13 @@ Test(wire, length_delimited_fields_alone)
 Test(wire, prefetching_stays_inside)
 {
     uint8_t bytes[3 * WIRE_AHEAD] = {0};
-    struct wire w = wire_over(bytes, sizeof bytes);
-    const uint8_t *ahead = wire_prefetch(&w, w.at);
-    cr_assert_eq(ahead, bytes + WIRE_AHEAD);
-    w.at += 100;
-    ahead = wire_prefetch(&w, ahead);
-    cr_assert_eq(ahead, bytes + WIRE_AHEAD + 100);
-    w.at = w.end;
-    cr_assert_eq(wire_prefetch(&w, ahead), w.end);
+    struct wire_ahead ahead = {bytes, bytes + sizeof bytes};
+    wire_prefetch(&ahead, bytes);
+    cr_assert_eq(ahead.at, bytes + WIRE_AHEAD);
+    wire_prefetch(&ahead, bytes + 100); /* 36 of them are less than a line */
+    cr_assert_eq(ahead.at, bytes + WIRE_AHEAD + 64);
+    wire_prefetch(&ahead, bytes + sizeof bytes - 10);
+    cr_assert_eq(ahead.at, bytes + sizeof bytes - 10);
+    wire_prefetch(&ahead, ahead.end);
+    cr_assert_eq(ahead.at, ahead.end);
 }
