@@ -124,8 +124,9 @@ struct plan {
 int plan_make(struct plan *p, struct ir_model *m, const struct policy_options *o, struct diag *d);
 void plan_free(struct plan *p);
 
-/* Adds p->neighbours, which plan_make() leaves out because --tag all alone asks for them: decides again, by
- * the plan's options. 0, or IR_EMEM (reported). */
+/* Adds p->neighbours, for --tag all. They need what the passes learnt of every node, which is many times the
+ * plan: rather than keep that with each plan for the few that are asked, all passes run again, by the plan's
+ * options. 0, or an error (reported). */
 int plan_neighbours(struct plan *p, struct ir_model *m, struct diag *d);
 
 /* The per-node annotations of a plan in the form of a carrier, in node order, without the model's sac.plan
