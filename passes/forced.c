@@ -1,15 +1,12 @@
-/* Forced: which rhs shapes each block forces to recompute, and what is said when a configured FQN names
- * nothing (POLICY.md 2).
+/* Forced: which rhs shapes each block forces to recompute (POLICY.md 2).
  *
  * Needs linear and block. Source: torchtitan's option "force recompute mm shapes by FQNs". */
-#include "passes/decide.h"
+#include "passes/forced.h"
+
 #include "passes/fqn.h"
-#include "passes/linear.h"
 #include "passes/match.h"
 
 #include <stdlib.h>
-
-#define LISTED_MAX 5 /* names shown in a message */
 
 bool whole_graph(const struct state *s)
 {
@@ -34,25 +31,6 @@ struct plan_forced *forced_find(const struct plan_block *b, struct mm_shape rhs)
     return NULL;
 }
 
-/* ---- text for messages ---- */
-
-struct list {
-    char *text;
-    uint32_t n;
-};
-
-static int list_add(struct state *s, struct list *l, struct str item)
-{
-    l->n++;
-    if (l->n > LISTED_MAX + 1)
-        return 0;
-    const char *more = l->n > LISTED_MAX ? "..." : NULL;
-    l->text = l->text
-                  ? arena_printf(&s->arena, "%s, %.*s", l->text, more ? 3 : (int)item.n, more ? more : item.s)
-                  : arena_printf(&s->arena, "%.*s", STR_ARG(item));
-    return l->text ? 0 : IR_EMEM;
-}
-
 static int add_forced(struct plan *p, uint32_t block, struct mm_shape rhs, struct str fqn,
                       const char *assumption)
 {
@@ -75,45 +53,6 @@ static int add_forced(struct plan *p, uint32_t block, struct mm_shape rhs, struc
     b->forced[b->n_forced++] =
         (struct plan_forced){.rhs = rhs, .fqn = {name, fqn.n}, .assumption = assumption};
     return 0;
-}
-
-/* What one configured FQN hit. */
-struct hits {
-    const bool *tied; /* per module: another Linear has its weight */
-    uint32_t linears, loose, outside;
-    uint32_t untold; /* modules of which the file has nothing but the name */
-    struct str first_loose, first_outside;
-};
-
-/* For a message: what a module is where no class tells, as far as it can be told. */
-static const char *what_it_is(const struct module *m)
-{
-    if (m->embedding)
-        return "an Embedding, ";
-    if (m->untransposed)
-        return "a module that multiplies by its weight as it is, not transposed (Conv1D), ";
-    return m->children ? "a container, " : "";
-}
-
-static int not_a_linear(struct state *s, struct str name, uint32_t module)
-{
-    struct modules *t = &s->modules;
-    struct str fqn = t->a[module].fqn;
-    struct list inside = {0};
-    for (uint32_t i = 0; i < t->n; i++)
-        if (t->a[i].linear && fqn_inside(t->a[i].fqn, fqn)) {
-            int rc = list_add(s, &inside, fqn_relative(t->a[i].fqn, fqn));
-            if (rc)
-                return rc;
-        }
-    const struct module *m = &t->a[module];
-    struct str cls = module_class(s, m);
-    const char *what = cls.n ? arena_printf(&s->arena, "'%.*s', ", STR_ARG(cls)) : what_it_is(m);
-    if (!what)
-        return IR_EMEM;
-    return diag_error(s->d, IR_EPOLICY, "FQN '%.*s' names '%.*s', %swhich is not a Linear%s%s", STR_ARG(name),
-                      STR_ARG(fqn), what, inside.n ? "; Linears inside it: " : "; no Linear lies inside it",
-                      inside.n ? inside.text : "");
 }
 
 /* A .pt2 lists modules that were never called and whose parameters were dropped: Linear or not, nothing
@@ -157,12 +96,37 @@ static int find_tied(struct state *s, bool **out)
     return rc;
 }
 
+/* A module of a block that the name does not hit as it stands. */
+static void note_loose(const struct state *s, struct str name, uint32_t module, struct hits *h)
+{
+    const struct module *m = &s->modules.a[module];
+    if (m->composed && m->linear &&
+        match_loose(s->o->match, name, m->fqn, block_base(s, s->module_block[module])) && h->loose++ == 0)
+        h->first_loose = m->fqn;
+}
+
+/* A module that the name hits; `object` is the one that it is another name of, or itself. */
+static int note_hit(struct state *s, struct str name, uint32_t module, uint32_t object, struct hits *h)
+{
+    const struct module *m = &s->modules.a[object];
+    uint32_t block = s->module_block[module];
+    if (m->linear) {
+        h->linears++;
+        return add_forced(s->plan, block, shape_of_linear(m), name, h->tied[module] ? "assumed-tied" : NULL);
+    }
+    if (untold(s, m))
+        h->untold++;
+    else if (h->wrong == IR_NONE || block < s->module_block[h->wrong])
+        h->wrong = module;
+    return 0;
+}
+
 /* All modules of all blocks against one configured FQN. */
 static int match_one(struct state *s, struct str name, struct hits *h)
 {
-    struct modules *t = &s->modules;
-    uint32_t wrong = IR_NONE; /* no Linear: the one in the first block is named */
-    for (uint32_t i = 0; i < t->n; i++) {
+    const struct modules *t = &s->modules;
+    int rc = 0;
+    for (uint32_t i = 0; !rc && i < t->n; i++) {
         uint32_t block = s->module_block[i], object = t->a[i].same_as == IR_NONE ? i : t->a[i].same_as;
         struct str fqn = t->a[i].fqn;
         if (object != i && s->module_block[object] == block)
@@ -170,32 +134,15 @@ static int match_one(struct state *s, struct str name, struct hits *h)
         if (block == IR_NONE) {
             if (match_literal(s->o->match, name, fqn, STR_LIT("")) && h->outside++ == 0)
                 h->first_outside = fqn;
-            continue;
+        } else if (match_literal(s->o->match, name, fqn, block_base(s, block))) {
+            rc = note_hit(s, name, i, object, h);
+        } else {
+            note_loose(s, name, i, h);
         }
-        if (!match_literal(s->o->match, name, fqn, block_base(s, block))) {
-            if (t->a[i].composed && t->a[i].linear &&
-                match_loose(s->o->match, name, fqn, block_base(s, block)) && h->loose++ == 0)
-                h->first_loose = fqn;
-            continue;
-        }
-        if (!t->a[object].linear && untold(s, &t->a[object])) {
-            h->untold++;
-            continue;
-        }
-        if (!t->a[object].linear) {
-            if (wrong == IR_NONE || block < s->module_block[wrong])
-                wrong = i;
-            continue;
-        }
-        h->linears++;
-        int rc = add_forced(s->plan, block, shape_of_linear(&t->a[object]), name,
-                            h->tied[i] ? "assumed-tied" : NULL);
-        if (rc)
-            return rc;
     }
     /* A pattern with a wildcard selects the Linears among what it fits; a name means one module. */
     bool selects = s->o->match == MATCH_GLOB && h->linears && fqn_has_wildcard(name);
-    return wrong == IR_NONE || selects ? 0 : not_a_linear(s, name, wrong);
+    return rc || h->wrong == IR_NONE || selects ? rc : not_a_linear(s, name, h->wrong);
 }
 
 /* Blocks in which the name hit nothing as it stands: may it be a Linear whose containers the scopes leave
@@ -215,168 +162,6 @@ static int match_composed(struct state *s, struct str name, uint32_t *n)
         if (rc)
             return rc;
     }
-    return 0;
-}
-
-/* Up to three names of Linears inside blocks that are most like `name`. */
-static int closest(struct state *s, struct str name, struct list *out)
-{
-    struct str best[3];
-    uint32_t cost[3], n = 0;
-    struct names seen; /* blocks are alike */
-    int rc = 0;
-    names_init(&seen);
-    for (uint32_t i = 0; !rc && i < s->modules.n; i++) {
-        uint32_t block = s->module_block[i], before = seen.n;
-        if (block == IR_NONE || !s->modules.a[i].linear)
-            continue;
-        struct str rel = fqn_relative(s->modules.a[i].fqn, block_base(s, block));
-        if (names_intern(&seen, rel) == NAME_NONE)
-            rc = IR_EMEM;
-        if (seen.n == before)
-            continue;
-        uint32_t d = name_distance(name, rel), at = n < 3 ? n : 3;
-        while (at > 0 && d < cost[at - 1])
-            at--;
-        if (at == 3)
-            continue;
-        for (uint32_t j = n < 3 ? n : 2; j > at; j--)
-            best[j] = best[j - 1], cost[j] = cost[j - 1];
-        best[at] = rel, cost[at] = d;
-        n += n < 3;
-    }
-    names_free(&seen);
-    for (uint32_t i = 0; !rc && i < n; i++)
-        rc = list_add(s, out, best[i]);
-    return rc;
-}
-
-/* Is a module `fqn` inside that of the scope? */
-static bool inside_scope(const struct scope *sc, struct str fqn)
-{
-    if (sc->kind != SCOPE_NAME)
-        return fqn_inside(fqn, sc->fqn);
-    for (struct str up = fqn_parent(fqn); up.n; up = fqn_parent(up))
-        if (scope_fits(sc->atoms, sc->n_atoms, up, true))
-            return true;
-    return sc->n_atoms == 0;
-}
-
-/* A configured FQN, and in full in the block last asked about. */
-struct asked {
-    struct str name, full;
-    uint32_t block; /* IR_NONE: none yet */
-};
-
-/* Can the weight of an mm be that of the module asked for? Code uses the weights of its own module and of
- * those inside. IR_EMEM, else 0. */
-static int may_be(struct state *s, const struct mm *mm, struct asked *a, bool *may)
-{
-    const struct scope *sc = step_scope(s, mm->step);
-    *may = true;
-    if (s->o->match != MATCH_EXACT || mm->fqn.n == 0 || sc->call || inside_scope(sc, a->name))
-        return 0;
-    if (a->block != mm->block) {
-        a->block = mm->block;
-        a->full = fqn_join(&s->arena, block_base(s, mm->block), a->name);
-        if (!a->full.s)
-            return IR_EMEM;
-    }
-    *may = inside_scope(sc, a->full);
-    return 0;
-}
-
-/* mms of blocks that multiply by a weight of which no name is known: it might be that of the module asked
- * for. The name of the module whose code multiplies does not tell. */
-static int nameless(struct state *s, struct str fqn, struct list *out)
-{
-    struct asked asked = {.name = fqn, .block = IR_NONE};
-    for (uint32_t i = 0; i < s->n_mms; i++) {
-        const struct mm *mm = &s->mms[i];
-        if (!(mm->counted || mm->aten == ATEN_ADDMM) || mm->block == IR_NONE || !mm->nameless ||
-            mm->weight.value == IR_NONE)
-            continue;
-        bool may;
-        if (may_be(s, mm, &asked, &may) != 0)
-            return IR_EMEM;
-        if (!may)
-            continue;
-        struct str name = node_name(s, mm->step);
-        if (name.n == 0)
-            name = ir_value_name(s->m, walk_output(&s->walk, walk_step(&s->walk, mm->step), 0).value);
-        int rc = list_add(s, out, name);
-        if (rc)
-            return rc;
-    }
-    return 0;
-}
-
-/* Is `text` the name `name` in full, or in some block? */
-static bool named_in_block(struct state *s, struct str text, struct str name)
-{
-    if (!str_ends(text, name))
-        return false;
-    if (text.n == name.n || whole_graph(s))
-        return text.n == name.n;
-    uint32_t module = modules_find(&s->modules, str_sub(text, 0, text.n - name.n - 1));
-    uint32_t block = module == NAME_NONE ? IR_NONE : s->module_block[module];
-    return block != IR_NONE && str_eq(fqn_relative(text, block_base(s, block)), name);
-}
-
-/* Is it a parameter's name? Then it is no module's: a module cannot have both. */
-static int is_parameter(struct state *s, struct str name, bool *is)
-{
-    *is = false;
-    for (uint32_t i = 0; !*is && i < s->named.n; i++) {
-        struct str text = fqn_clean(ir_value_name(s->m, s->named.a[i].value), &s->arena);
-        if (!text.s)
-            return IR_EMEM;
-        *is = named_in_block(s, text, name);
-    }
-    return 0;
-}
-
-static int missed(struct state *s, struct str name, const struct hits *h)
-{
-    struct list unnamed = {0}, near = {0};
-    if (h->untold) {
-        if (s->o->strict)
-            return diag_error(s->d, IR_EPOLICY,
-                              "FQN '%.*s' cannot be told to be a Linear: it is never called", STR_ARG(name));
-        diag_warn(s->d,
-                  "FQN '%.*s' names a module that is never called and whose weight is not in the file: if it "
-                  "is a Linear, "
-                  "say --force-shape KxN to force its shape",
-                  STR_ARG(name));
-        return 0;
-    }
-    if (h->outside) {
-        diag_warn(
-            s->d,
-            "FQN '%.*s' is found only outside every block ('%.*s'): only modules inside blocks can match",
-            STR_ARG(name), STR_ARG(h->first_outside));
-        return s->o->strict ? diag_error(s->d, IR_EPOLICY, "FQN '%.*s' matches in no block", STR_ARG(name))
-                            : 0;
-    }
-    bool parameter;
-    int rc = is_parameter(s, name, &parameter);
-    if (!rc && !parameter)
-        rc = nameless(s, name, &unnamed);
-    if (!rc && unnamed.n)
-        return diag_error(
-            s->d, IR_EPOLICY,
-            "FQN '%.*s' matches no known name, but %u mm%s in blocks ha%s none (%s): re-export with names "
-            "kept, or say --force-shape KxN",
-            STR_ARG(name), unnamed.n, unnamed.n == 1 ? "" : "s", unnamed.n == 1 ? "s" : "ve", unnamed.text);
-    if (!rc)
-        rc = closest(s, name, &near);
-    if (rc)
-        return rc;
-    const char *lead = near.n ? "; closest: " : "; the blocks hold no Linear",
-               *names = near.n ? near.text : "";
-    if (s->o->strict)
-        return diag_error(s->d, IR_EPOLICY, "FQN '%.*s' matches in no block%s%s", STR_ARG(name), lead, names);
-    diag_warn(s->d, "FQN '%.*s' matches in no block%s%s", STR_ARG(name), lead, names);
     return 0;
 }
 
@@ -400,7 +185,7 @@ static int forced_sets(struct state *s, const struct str *names)
     int rc = find_tied(s, &tied);
     for (uint32_t i = 0; !rc && i < s->o->n_fqns; i++) {
         struct str name = names[i];
-        struct hits h = {.tied = tied};
+        struct hits h = {.tied = tied, .wrong = IR_NONE};
         uint32_t loose = 0;
         rc = match_one(s, name, &h);
         if (!rc && h.loose && h.linears == 0)
@@ -410,7 +195,7 @@ static int forced_sets(struct state *s, const struct str *names)
                       "FQN '%.*s' is taken for '%.*s': this file leaves out containers that are never called",
                       STR_ARG(name), STR_ARG(h.first_loose));
         if (!rc && h.linears + loose == 0)
-            rc = missed(s, name, &h);
+            rc = name_missed(s, name, &h);
     }
     for (uint32_t b = 0; !rc && b < s->plan->n_blocks; b++)
         for (uint32_t i = 0; !rc && i < s->o->n_force; i++)
