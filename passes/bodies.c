@@ -1,11 +1,9 @@
-/* Bodies: rows that lie in nested graphs, which run once, as alternatives or several times (enum ir_runs),
- * and in functions, where one node runs several times. */
+/* Bodies: how the count goes on through nested graphs, which run once, as alternatives or several times (enum
+ * ir_runs; POLICY.md 2 "Graphs within graphs"). Rows are gone through in execution order; this file knows the
+ * bodies that are open at each, and settles the counts when one is left. */
 #include "passes/decide.h"
 
 #include <stdlib.h>
-
-#define TRIPS_MAX  64        /* iterations listed one by one; no row tells them apart beyond */
-#define LISTED_MAX (1 << 20) /* rows in all that iterations may make */
 
 /* A nested graph that is being gone through. */
 struct open_body {
@@ -14,12 +12,12 @@ struct open_body {
     uint32_t sibling; /* second branch, or body whose test came first: first row of that one; else IR_NONE */
 };
 
-static bool is_body(const struct state *s, uint32_t frame)
+bool is_body(const struct state *s, uint32_t frame)
 {
     return frame != FRAME_MAIN && s->m->graphs[s->walk.frames[frame].graph].kind == IR_GRAPH_BODY;
 }
 
-static enum ir_runs runs_of(const struct state *s, uint32_t frame)
+enum ir_runs runs_of(const struct state *s, uint32_t frame)
 {
     return s->m->graphs[s->walk.frames[frame].graph].runs;
 }
@@ -52,9 +50,7 @@ static bool call_within(const struct decider *k, uint32_t frame, const struct mm
            k->row_mm[k->last_row[call]] <= k->row_mm[end - 1] && !call_around(k, frame, mm);
 }
 
-/* What messages call the node that runs a graph, in quotes: by its name, and by its operator where its name
- * is only that of its result. */
-static const char *frame_owner(struct state *s, uint32_t frame)
+const char *frame_owner(struct state *s, uint32_t frame)
 {
     const struct ir_node *n = &s->m->nodes[s->walk.frames[frame].node];
     struct str name = ir_node_name(s->m, n), op = ir_node_op(s->m, n)->type;
@@ -64,20 +60,6 @@ static const char *frame_owner(struct state *s, uint32_t frame)
     else
         text = arena_printf(&s->arena, "'%.*s'", STR_ARG(name.n ? name : op));
     return text ? text : "a node"; /* without memory the plan fails anyway */
-}
-
-/* Row `row` is decided otherwise in another run of its node; `why` tells which, for the first such row. */
-static void vary(struct state *s, uint32_t row, const char *why)
-{
-    s->plan->rows[row].varies = true;
-    if (s->plan->n_varies++ == 0)
-        s->plan->varies_why = str_of(why);
-}
-
-static struct str row_name(const struct state *s, uint32_t row)
-{
-    const struct ir_node *n = &s->m->nodes[s->plan->rows[row].node];
-    return ir_node_label(s->m, n);
 }
 
 /* What rows [start, end), all decided, added to the count of each call, into k->net (all zero before). */
@@ -117,7 +99,7 @@ static int check_iterations(struct decider *k, const struct open_body *o, uint32
                      STR_ARG(row_name(s, i)), loop);
     if (!why)
         return IR_EMEM;
-    vary(s, i, why);
+    row_varies(s, i, why);
     return 0;
 }
 
@@ -214,7 +196,7 @@ static bool under(const struct state *s, uint32_t frame, uint32_t node, uint32_t
     return frame != FRAME_MAIN;
 }
 
-static bool inside_frame(const struct state *s, uint32_t frame, uint32_t outer)
+bool inside_frame(const struct state *s, uint32_t frame, uint32_t outer)
 {
     while (frame != FRAME_MAIN && frame != outer)
         frame = s->walk.frames[frame].parent;
@@ -288,7 +270,7 @@ static void note_unknown(struct decider *k, uint32_t frame)
         k->unknown = frame;
 }
 
-void warn_unknown(const struct decider *k)
+void warn_unknown_bodies(const struct decider *k)
 {
     const struct state *s = k->s;
     if (!k->n_unknown)
@@ -347,120 +329,6 @@ int find_owners(struct decider *k)
     return 0;
 }
 
-/* ---- rows of iterations ---- */
-
-/* An iterated body whose rows are being listed. */
-struct open_loop {
-    uint32_t frame, start;
-    size_t restarts; /* index of the first in it */
-    bool branches;   /* alternatives lie in it: which rows an iteration has is not known */
-};
-
-struct lister {
-    struct decider *k;
-    struct open_loop *open;
-    size_t n, cap;
-};
-
-static int note_restart(struct decider *k, uint32_t row, uint32_t frame)
-{
-    if (grow(&k->restarts, &k->cap_restarts, k->n_restarts + 1, sizeof *k->restarts) != 0)
-        return IR_EMEM;
-    k->restarts[k->n_restarts++] = (struct restart){row, frame};
-    return 0;
-}
-
-static int list_row(struct decider *k, uint32_t mm)
-{
-    if (grow(&k->row_mm, &k->cap_rows, (size_t)k->n_rows + 1, sizeof *k->row_mm) != 0)
-        return IR_EMEM;
-    k->row_mm[k->n_rows++] = mm;
-    return 0;
-}
-
-/* One more iteration of a body whose rows are listed: `n` of them, with `n_restarts` restarts in it. */
-static int list_again(struct decider *k, const struct open_loop *o, uint32_t n, size_t n_restarts)
-{
-    uint32_t base = k->n_rows;
-    int rc = note_restart(k, base, o->frame);
-    for (size_t i = 0; !rc && i < n_restarts; i++) {
-        struct restart r = k->restarts[o->restarts + i];
-        rc = note_restart(k, r.row - o->start + base, r.frame);
-    }
-    for (uint32_t i = 0; !rc && i < n; i++)
-        rc = list_row(k, k->row_mm[o->start + i]);
-    return rc;
-}
-
-/* The rows of the innermost open body are listed once: again for each further iteration, if that many are
- * known. */
-static int close_listing(struct lister *l)
-{
-    struct decider *k = l->k;
-    const struct open_loop o = l->open[--l->n];
-    int64_t trips = trip_count(k->s, o.frame);
-    uint32_t n = k->n_rows - o.start;
-    if (o.branches || trips < 1 || trips > TRIPS_MAX ||
-        (uint64_t)n * (uint64_t)trips + k->n_rows > LISTED_MAX)
-        return 0;
-    k->listed[o.frame] = true;
-    int rc = 0;
-    size_t n_restarts = k->n_restarts - o.restarts;
-    for (int64_t t = 1; !rc && t < trips; t++)
-        rc = list_again(k, &o, n, n_restarts);
-    return rc;
-}
-
-static int open_listing(struct lister *l, uint32_t frame)
-{
-    const struct state *s = l->k->s;
-    uint32_t have = l->n ? l->open[l->n - 1].frame : FRAME_MAIN;
-    size_t from = l->n;
-    bool branches = false;
-    for (uint32_t f = frame; f != FRAME_MAIN && f != have; f = s->walk.frames[f].parent) {
-        if (!is_body(s, f))
-            continue;
-        branches |= runs_of(s, f) == IR_RUNS_EITHER;
-        if (!ir_is_iterated(&s->m->graphs[s->walk.frames[f].graph]))
-            continue;
-        if (grow(&l->open, &l->cap, l->n + 1, sizeof *l->open) != 0)
-            return IR_EMEM;
-        l->open[l->n++] = (struct open_loop){f, l->k->n_rows, l->k->n_restarts, branches};
-    }
-    for (size_t i = 0; i < from; i++)
-        l->open[i].branches |= branches;
-    for (size_t i = from, j = l->n; i + 1 < j; i++, j--) { /* outermost first */
-        struct open_loop t = l->open[i];
-        l->open[i] = l->open[j - 1];
-        l->open[j - 1] = t;
-    }
-    return 0;
-}
-
-int list_rows(struct decider *k)
-{
-    struct state *s = k->s;
-    struct lister l = {.k = k};
-    int rc = 0;
-    for (uint32_t i = 0; !rc && i < s->n_mms; i++) {
-        uint32_t frame = walk_step(&s->walk, s->mms[i].step).frame;
-        if (!row_wanted(s, &s->mms[i]))
-            continue;
-        while (!rc && l.n && !inside_frame(s, frame, l.open[l.n - 1].frame))
-            rc = close_listing(&l);
-        if (!rc && frame != FRAME_MAIN)
-            rc = open_listing(&l, frame);
-        if (!rc)
-            rc = list_row(k, i);
-    }
-    while (!rc && l.n)
-        rc = close_listing(&l);
-    free(l.open);
-    return rc;
-}
-
-/* ---- rows in bodies ---- */
-
 void nest_init(struct nest *n)
 {
     *n = (struct nest){.first = {IR_NONE, IR_NONE, IR_NONE}};
@@ -481,92 +349,4 @@ int nest_move(struct decider *k, struct nest *n, uint32_t frame, uint32_t row)
     if (!rc)
         rc = leave_bodies(k, n, frame, row);
     return rc ? rc : enter_bodies(k, n, frame, row);
-}
-
-static const char *policy_word(enum policy p)
-{
-    return p == POLICY_SAVE ? "save" : p == POLICY_RECOMPUTE ? "recompute" : "none";
-}
-
-/* The nodes that call the two frames apart: of the first two on the ways to them that differ. */
-static struct str call_name(const struct state *s, uint32_t frame)
-{
-    const struct ir_node *n = &s->m->nodes[s->walk.frames[frame].node];
-    return ir_node_label(s->m, n);
-}
-
-static char *calls_disagree(struct state *s, uint32_t a, uint32_t b)
-{
-    const struct plan_row *x = &s->plan->rows[a], *y = &s->plan->rows[b];
-    const struct frame *frames = s->walk.frames;
-    uint32_t f = x->frame, g = y->frame;
-    struct str one = x->fqn, other = y->fqn;
-    const char *by = "for";
-    if (!one.n || !other.n || str_eq(one, other)) {
-        while (f != g && frames[f].parent != frames[g].parent) {
-            bool deeper = frames[f].depth > frames[g].depth;
-            if (frames[g].depth >= frames[f].depth)
-                g = frames[g].parent;
-            if (deeper)
-                f = frames[f].parent;
-        }
-        one = call_name(s, f);
-        other = call_name(s, g);
-        by = "by node";
-    }
-    return arena_printf(
-        &s->plan->arena,
-        "mm '%.*s' of a function body: the calls %s '%.*s' (%s) and '%.*s' (%s) decide differently",
-        STR_ARG(row_name(s, b)), by, STR_ARG(one), policy_word(x->policy), STR_ARG(other),
-        policy_word(y->policy));
-}
-
-/* The innermost iterated body around, or FRAME_MAIN. */
-static uint32_t loop_around(const struct state *s, uint32_t frame)
-{
-    while (frame != FRAME_MAIN && !ir_is_iterated(&s->m->graphs[s->walk.frames[frame].graph]))
-        frame = s->walk.frames[frame].parent;
-    return frame;
-}
-
-/* Names the two runs of a node that rows a and b are. NULL when memory is exhausted. */
-static char *disagreement(struct state *s, uint32_t a, uint32_t b)
-{
-    const struct plan_row *x = &s->plan->rows[a], *y = &s->plan->rows[b];
-    const char *was = policy_word(x->policy), *is = policy_word(y->policy);
-    uint32_t loop = loop_around(s, y->frame);
-    if (x->frame == y->frame && loop == FRAME_MAIN)
-        return arena_printf(&s->plan->arena,
-                            "node '%.*s' runs several mms, which decide differently (%s, %s)",
-                            STR_ARG(row_name(s, b)), was, is);
-    if (x->frame == y->frame)
-        return arena_printf(&s->plan->arena,
-                            "mm '%.*s' in the body of %s: iterations decide differently (%s, %s)",
-                            STR_ARG(row_name(s, b)), frame_owner(s, loop), was, is);
-    s->plan->varies_by_call = true;
-    return calls_disagree(s, a, b);
-}
-
-int compare_runs(struct state *s)
-{
-    struct plan *p = s->plan;
-    uint32_t *first = malloc((size_t)(s->m->n_nodes ? s->m->n_nodes : 1) * sizeof *first);
-    if (!first)
-        return IR_EMEM;
-    memset(first, 0xff, (size_t)s->m->n_nodes * sizeof *first);
-    int rc = 0;
-    for (uint32_t i = 0; !rc && i < p->n_rows; i++) {
-        uint32_t *f = &first[p->rows[i].node];
-        if (*f == IR_NONE)
-            *f = i;
-        if (p->rows[*f].policy == p->rows[i].policy)
-            continue;
-        const char *why = p->n_varies ? "" : disagreement(s, *f, i);
-        rc = why ? 0 : IR_EMEM;
-        if (why)
-            vary(s, i, why);
-        p->rows[*f].varies = true;
-    }
-    free(first);
-    return rc;
 }

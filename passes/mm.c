@@ -251,7 +251,7 @@ static int count_uses(struct state *s)
     return 0;
 }
 
-static void warn_unknown(const struct state *s)
+static void warn_unknown_ranks(const struct state *s)
 {
     uint32_t n = 0, first = 0;
     for (uint32_t i = 0; i < s->n_mms; i++)
@@ -268,7 +268,7 @@ static void warn_unknown(const struct state *s)
 static void warn_left_out(const struct collector *c)
 {
     const struct state *s = c->s;
-    warn_unknown(s);
+    warn_unknown_ranks(s);
     if (c->quantised.n)
         diag_note(s->d, "%u quantised matmul%s (%.*s) have no gradient: not tagged", c->quantised.n,
                   c->quantised.n == 1 ? "" : "s", STR_ARG(c->quantised.op));

@@ -28,25 +28,25 @@ static int decide_row(struct state *s, struct mm *mm, struct plan_row *r, uint32
 {
     struct plan *p = s->plan;
     if (mm->block == IR_NONE)
-        return row_reason(p, r, mm, "outside", 0, NULL);
+        return row_reason(p, r, mm, &(struct row_why){.what = "outside"});
     struct plan_block *b = &p->blocks[mm->block];
     struct plan_forced *forced = mm->counted ? forced_find(b, r->rhs) : NULL;
     *count = count_add(*count, mm->folded);
     if (!mm->counted) {
         r->addmm = true;
         r->policy = s->o->titan ? POLICY_SAVE : POLICY_RECOMPUTE;
-        return row_reason(p, r, mm, "addmm", 0, NULL);
+        return row_reason(p, r, mm, &(struct row_why){.what = "addmm"});
     }
     if (forced) {
         r->forced = true;
         r->policy = POLICY_RECOMPUTE;
-        return row_reason(p, r, mm, NULL, 0, forced);
+        return row_reason(p, r, mm, &(struct row_why){.forced = forced});
     }
     note_unsure(b, mm, r->rhs);
     *count = count_add(*count, 1);
     bool odd = *count % 2 == 1;
     r->policy = odd ? POLICY_SAVE : POLICY_RECOMPUTE;
-    return row_reason(p, r, mm, odd ? "odd" : "even", *count, NULL);
+    return row_reason(p, r, mm, &(struct row_why){odd ? "odd" : "even", *count, NULL});
 }
 
 uint32_t call_id(const struct decider *k, const struct mm *mm)
@@ -140,7 +140,7 @@ int pass_policy(struct state *s)
     if (!rc)
         rc = p->rows ? decide_rows(&k) : IR_EMEM;
     if (!rc)
-        warn_unknown(&k);
+        warn_unknown_bodies(&k);
     free(k.row_mm);
     free(k.restarts);
     return rc ? rc : compare_runs(s);

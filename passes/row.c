@@ -28,35 +28,35 @@ const char *mm_shape_text(char out[MM_SHAPE_TEXT], struct mm_shape s)
     return out;
 }
 
-static char *reason_text(struct plan *p, const char *what, uint32_t count, const struct plan_forced *f,
-                         const char *assumption)
+static char *reason_text(struct plan *p, const struct row_why *why, const char *assumption)
 {
     char rhs[MM_SHAPE_TEXT];
     const char *semi = assumption ? ";" : "";
+    const struct plan_forced *f = why->forced;
     assumption = assumption ? assumption : "";
     if (f)
         return arena_printf(&p->arena, "forced:%s:%.*s%s%s", mm_shape_text(rhs, f->rhs),
                             f->fqn.n ? (int)f->fqn.n : 1, f->fqn.n ? f->fqn.s : "-", semi, assumption);
-    if (count)
-        return arena_printf(&p->arena, "%s:%u%s%s", what, count, semi, assumption);
-    return arena_printf(&p->arena, "%s%s%s", what, semi, assumption);
+    if (why->count)
+        return arena_printf(&p->arena, "%s:%u%s%s", why->what, why->count, semi, assumption);
+    return arena_printf(&p->arena, "%s%s%s", why->what, semi, assumption);
 }
 
-int row_reason(struct plan *p, struct plan_row *r, const struct mm *mm, const char *what, uint32_t count,
-               struct plan_forced *f)
+int row_reason(struct plan *p, struct plan_row *r, const struct mm *mm, const struct row_why *why)
 {
+    struct plan_forced *f = why->forced;
     const char *assumption = mm->assumption ? mm->assumption : f ? f->assumption : NULL;
-    struct str *kept = NULL; /* where rows without an assumption of their own find theirs */
+    struct str *kept = NULL; /* most rows have the reason of an earlier one, whose text they share */
     if (f && !mm->assumption)
         kept = &f->reason;
-    else if (!f && !assumption && count && count < sizeof p->counted / sizeof *p->counted)
-        kept = &p->counted[count];
+    else if (!f && !assumption && why->count && why->count < sizeof p->counted / sizeof *p->counted)
+        kept = &p->counted[why->count];
     r->assumed = assumption != NULL;
     if (kept && kept->s) {
         r->reason = *kept;
         return 0;
     }
-    char *text = reason_text(p, what, count, f, assumption);
+    char *text = reason_text(p, why, assumption);
     if (!text)
         return IR_EMEM;
     r->reason = str_of(text);
