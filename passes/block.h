@@ -89,6 +89,9 @@ uint32_t block_of_fqn(const struct blocker *b, struct str fqn);
 /* Finds the block of each named value, but for parameters whose names are no evidence. */
 int place_named(struct blocker *b);
 
+/* Forgets the blocks of parameters that nodes of other modules use, too. */
+int drop_merged(struct blocker *b);
+
 /* The block that a named parameter belongs to, or IR_NONE, and its module (empty when it has no block). */
 uint32_t block_of_value(const struct blocker *b, uint32_t value, struct str *module);
 

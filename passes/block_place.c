@@ -160,38 +160,6 @@ int all_candidates(struct blocker *b)
     return 0;
 }
 
-/* Could a node of this scope use a parameter of this module: the module's own node, one of a module around it
- * or inside it? */
-static bool could_use(const struct scope *sc, struct str module)
-{
-    for (struct str up = module; up.n; up = fqn_parent(up))
-        if (scope_fits(sc->atoms, sc->n_atoms, up, true))
-            return true;
-    for (uint32_t k = 1; k < sc->n_atoms; k++)
-        if (scope_fits(sc->atoms, k, module, true))
-            return true;
-    return false;
-}
-
-/* Tools merge parameters of equal value under the name of one of them: where a node of another module uses
- * it, the name says nothing of who does. */
-static void drop_merged(struct blocker *b)
-{
-    struct state *s = b->s;
-    const struct walk *w = &s->walk;
-    for (uint32_t i = 0; i < w->n_steps; i++) {
-        const struct scope *sc = step_scope(s, i);
-        const struct ir_node *n = &s->m->nodes[walk_step(w, i).node];
-        for (uint32_t j = 0; sc->kind == SCOPE_NAME && sc->n_atoms && j < ir_node_n_in(n); j++) {
-            struct use u = walk_resolve(w, walk_input(w, walk_step(w, i), j));
-            struct str module;
-            if (u.value != IR_NONE && block_of_value(b, u.value, &module) != IR_NONE &&
-                !could_use(sc, module))
-                b->named_block[named_value(s, u.value) - s->named.a] = IR_NONE;
-        }
-    }
-}
-
 int place_named(struct blocker *b)
 {
     const struct state *s = b->s;
@@ -202,9 +170,7 @@ int place_named(struct blocker *b)
         uint32_t module = s->named.a[i].module;
         b->named_block[i] = module == IR_NONE ? IR_NONE : b->of_module[module];
     }
-    if (scopes_by_name(s))
-        drop_merged(b);
-    return 0;
+    return drop_merged(b);
 }
 
 uint32_t block_of_value(const struct blocker *b, uint32_t value, struct str *module)

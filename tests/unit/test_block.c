@@ -555,6 +555,48 @@ Test(block, encoder_and_decoder_with_merged_parameters)
                 "decoder.layers.0#0 decoder.layers.0.fc1\ndecoder.layers.1#0 decoder.layers.1.fc1\n");
 }
 
+/* A layer without scopes, whose norm and bias are merged with those of the first layer. */
+static void nameless_layer(int layer, const char *x, const char *y)
+{
+    bench_add(&b,
+              "param layers.%d.up.weight f32[8,8]\nparam layers.%d.down.weight f32[8,8]\n"
+              "%s_n = Mul(%s,layers.0.norm.weight)\n%s_u = MatMul(%s_n,layers.%d.up.weight)\n"
+              "%s_b = Add(%s_u,layers.0.up.bias)\n%s = MatMul(%s_b,layers.%d.down.weight)",
+              layer, layer, y, x, y, y, layer, y, y, y, y, layer);
+}
+
+/* Parameters that are merged do not split a call in two, and make no calls of the layer that they are named
+ * after. */
+Test(block, merged_parameters_without_scopes)
+{
+    bench_add(&b, "in x f32[2,8]\nparam layers.0.norm.weight f32[8]\nparam layers.0.up.bias f32[8]");
+    nameless_layer(0, "x", "c");
+    nameless_layer(1, "c", "d");
+    nameless_layer(2, "d", "e");
+    bench_add(
+        &b, "f = Mul(e,layers.0.norm.weight)\nparam head.weight f32[8,8]\ny = MatMul(f,head.weight)\nout y");
+    assert_planned(&b);
+    assert_text(bench_block_list(&b), "layers.0 1\nlayers.1 1\nlayers.2 1\n");
+    assert_text(bench_columns(&b, "fbr"),
+                "layers.0.up layers.0#0 odd:1\nlayers.0.down layers.0#0 even:2\n"
+                "layers.1.up layers.1#0 odd:1\nlayers.1.down layers.1#0 even:2\n"
+                "layers.2.up layers.2#0 odd:1\nlayers.2.down layers.2#0 even:2\nhead - outside\n");
+}
+
+/* A layer that is called again has its own mms around its parameters. */
+Test(block, called_again_without_scopes)
+{
+    bench_add(&b, "in x f32[2,8]\nparam layers.0.norm.weight f32[8]\nparam layers.0.up.bias f32[8]");
+    nameless_layer(0, "x", "c");
+    nameless_layer(1, "c", "d");
+    bench_add(&b, "f = Mul(d,layers.0.norm.weight)\ng = MatMul(f,layers.0.up.weight)\n"
+                  "h = Add(g,layers.0.up.bias)\ny = MatMul(h,layers.0.down.weight)\nout y");
+    assert_planned(&b);
+    assert_text(bench_columns(&b, "fbr"), "layers.0.up layers.0#0 odd:1\nlayers.0.down layers.0#0 even:2\n"
+                                          "layers.1.up layers.1#0 odd:1\nlayers.1.down layers.1#0 even:2\n"
+                                          "layers.0.up layers.0#1 odd:1\nlayers.0.down layers.0#1 even:2\n");
+}
+
 /* ---- what does not say where it is ---- */
 
 /* A product without a scope between two nodes of one block is the block's. */
