@@ -1,4 +1,4 @@
-/* Annotate: from a plan to what is written on each node, in the form of a carrier (TAGS.md 2). */
+/* Annotate: from a plan to what is written on each node, in the form of a carrier (TAGS.md 4 "Carriers"). */
 #include "passes/plan.h"
 
 #include <stdio.h>

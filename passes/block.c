@@ -1,10 +1,10 @@
 /* Block: which modules are blocks, and which call of which block each step belongs to.
  *
  * Needs walk, facts, scope, mm, linear and order. A call of a block is one checkpoint region, and the count
- * restarts with each. Calls are told apart by what the file has: a .pt2 names them; TorchScript scopes carry
- * a suffix (the next node that stands directly in the block's scope, "/block_1/Add"); function bodies are
- * called node by node; elsewhere a call ends where another block or the model's own code goes on with the
- * activations, or where the block's own sequence of nodes starts again. */
+ * restarts with each. The parts, in the order in which they run: which modules are blocks
+ * (passes/block_choice.c), which of them a scope or a parameter's name lies in (block_place.c), from steps to
+ * runs (block_calls.c), runs that are several calls (block_repeats.c), and here what the plan and the mms get
+ * of it. */
 #include "passes/block.h"
 
 #include "passes/fqn.h"
@@ -12,467 +12,43 @@
 
 #include <stdlib.h>
 
-#define KEY_ANY IR_NONE /* of a step that says nothing of its call: it goes on with the run it is met in */
-
-/* ---- calls ---- */
-
-/* The innermost module that both are or lie in. */
-static struct str common_module(struct str a, struct str b)
-{
-    while (a.n && !str_eq(a, b) && !fqn_inside(b, a))
-        a = fqn_parent(a);
-    return a;
-}
-
-/* Per block the innermost module that all its parameters lie in: a call of a function that is given less is a
- * submodule's. */
-static int find_spans(struct blocker *b)
-{
-    struct state *s = b->s;
-    b->span = arena_alloc(&s->arena, (size_t)b->n_blocks + 1, sizeof *b->span);
-    if (!b->span)
-        return IR_EMEM;
-    if (s->walk.n_frames == 1) /* no calls */
-        return 0;
-    for (uint32_t i = 0; i < s->named.n; i++) {
-        struct str fqn;
-        uint32_t block = block_of_value(b, s->named.a[i].value, &fqn);
-        if (block != IR_NONE)
-            b->span[block] = b->span[block].n ? common_module(b->span[block], fqn) : fqn;
-    }
-    return 0;
-}
-
-/* Is this call of a function given parameters from all over the block, and of it alone? */
-static bool calls_block(struct blocker *b, struct step st, uint32_t block)
-{
-    struct str span = {0};
-    if (block_of_operands(b, st) != block)
-        return false;
-    const struct ir_node *n = &b->s->m->nodes[st.node];
-    for (uint32_t j = 0; j < ir_node_n_in(n); j++) {
-        struct use u = walk_resolve(&b->s->walk, walk_input(&b->s->walk, st, j));
-        struct str fqn;
-        if (u.value != IR_NONE && block_of_value(b, u.value, &fqn) == block)
-            span = span.n ? common_module(span, fqn) : fqn;
-    }
-    return str_eq(span, b->span[block]);
-}
-
-/* The outermost function call around this frame that is the block's own, or IR_NONE: then a call of a
- * function is a submodule's, of the block's call at hand. */
-static uint32_t block_frame(struct blocker *b, uint32_t frame, uint32_t block)
-{
-    const struct walk *w = &b->s->walk;
-    uint32_t found = IR_NONE;
-    for (uint32_t f = w->frames[frame].function; f != FRAME_MAIN; f = w->frames[w->frames[f].parent].function)
-        if (calls_block(b, (struct step){w->frames[f].node, w->frames[f].parent}, block))
-            found = f;
-    return found;
-}
-
-static int intern_key(struct blocker *b, struct str text, uint32_t *out)
-{
-    *out = names_intern(&b->keys, text);
-    return *out == NAME_NONE ? IR_EMEM : 0;
-}
-
-static int number_key(struct blocker *b, const char *what, uint32_t n, uint32_t *out)
-{
-    char *text = arena_printf(&b->s->arena, "%s%u", what, n);
-    return text ? intern_key(b, str_of(text), out) : IR_EMEM;
-}
-
-/* Does this step belong to the scope of a block, by its name? */
-static bool in_path(const struct blocker *b, uint32_t step)
-{
-    uint32_t scope = b->s->scope_of[step];
-    return b->s->scopes[scope].kind == SCOPE_NAME && b->of_scope[scope].n > 0 &&
-           b->of_scope[scope].path != IR_NONE;
-}
-
-/* Does it stand directly in the block's scope ("/block_1/Add")? */
-static bool is_direct(const struct blocker *b, uint32_t step)
-{
-    const struct scope *sc = step_scope(b->s, step);
-    return sc->depth + 1 == sc->n_atoms;
-}
-
-/* Between the last node that stands directly in a block in one call, and the first one in the next call, lies
- * the tail of the one and the head of the other. A call's head starts with what the first call started with.
- */
-struct seam {
-    struct str entry;     /* scope that the first call started with */
-    bool own;             /* ... which is the block's own */
-    uint32_t key;         /* of the call at hand */
-    uint32_t first, last; /* steps after its last direct node, linked */
-    uint32_t head;        /* the first of these that may be the next call's */
-};
-
-/* The next call's first direct node is reached: its key; 0 at the end. */
-static void close_seam(struct blocker *b, struct seam *m, uint32_t key, const uint32_t *next)
-{
-    bool tail = m->key && key != m->key && (key == 0 || m->own || m->head != IR_NONE);
-    for (uint32_t step = m->first; tail && step != IR_NONE; step = next[step]) {
-        if (key && step == m->head)
-            break;
-        b->key_of[step] = m->key;
-    }
-    m->first = m->last = m->head = IR_NONE;
-    m->key = key;
-}
-
-static void seam_step(struct blocker *b, struct seam *m, uint32_t step, uint32_t *next)
-{
-    struct str raw = step_scope(b->s, step)->raw;
-    if (m->entry.n == 0) {
-        m->entry = raw;
-        m->own = is_direct(b, step);
-    }
-    if (is_direct(b, step)) {
-        close_seam(b, m, b->key_of[step], next);
-        return;
-    }
-    next[step] = IR_NONE;
-    if (m->first == IR_NONE)
-        m->first = step;
-    else
-        next[m->last] = step;
-    m->last = step;
-    if (m->head == IR_NONE && (str_eq(raw, m->entry) || str_eq(atom_stem(raw), m->entry)))
-        m->head = step;
-}
-
-/* Gives tails of calls back to their own call. */
-static int find_tails(struct blocker *b)
-{
-    struct state *s = b->s;
-    struct seam *seams = calloc((size_t)b->paths.n + 1, sizeof *seams);
-    uint32_t *next = malloc((size_t)(s->walk.n_steps + 1) * sizeof *next);
-    int rc = seams && next ? 0 : IR_EMEM;
-    for (uint32_t i = 0; !rc && i < b->paths.n; i++)
-        seams[i] = (struct seam){.first = IR_NONE, .last = IR_NONE, .head = IR_NONE};
-    for (uint32_t i = 0; !rc && i < s->walk.n_steps; i++) {
-        uint32_t step = state_step(s, i);
-        if (in_path(b, step) && !block_step_fixed(b, step))
-            seam_step(b, &seams[b->of_scope[s->scope_of[step]].path], step, next);
-    }
-    for (uint32_t i = 0; !rc && i < b->paths.n; i++)
-        close_seam(b, &seams[i], 0, next);
-    free(seams);
-    free(next);
-    return rc;
-}
-
-/* Does any scope tell calls apart? Those of exporter metadata do not. */
-static bool tell_calls(const struct blocker *b)
-{
-    return b->paths.n || b->s->m->format == IR_PT2;
-}
-
-/* Keys of NAME scopes: the suffix of the next node that stands directly in the block's scope. Going
- * backwards, so that the next one is always known. Key 0 = none was seen. */
-static int find_keys(struct blocker *b)
-{
-    struct state *s = b->s;
-    uint32_t n = s->walk.n_steps, none;
-    int rc = intern_key(b, STR_LIT(""), &none);
-    if (rc || !tell_calls(b))
-        return rc;
-    b->key_of = calloc(n ? n : 1, sizeof *b->key_of);
-    b->mark = calloc(b->paths.n ? b->paths.n : 1, sizeof *b->mark);
-    if (!b->key_of || !b->mark)
-        return IR_EMEM;
-    for (uint32_t i = n; i-- > 0;) {
-        uint32_t step = state_step(s, i);
-        const struct scope *sc = step_scope(s, step);
-        const struct candidates *c = &b->of_scope[s->scope_of[step]];
-        if (sc->kind == SCOPE_STACK && c->n)
-            rc = intern_key(b, sc->atoms[sc->depth], &b->key_of[step]);
-        if (in_path(b, step)) {
-            if (is_direct(b, step))
-                rc = intern_key(b, sc->raw, &b->mark[c->path]);
-            b->key_of[step] = b->mark[c->path];
-        }
-        if (rc)
-            return rc;
-    }
-    return find_tails(b);
-}
-
-int block_new_run(struct blocker *b, uint32_t block, uint32_t candidates, uint32_t key, uint32_t at)
-{
-    if (grow(&b->runs, &b->cap_runs, (size_t)b->n_runs + 1, sizeof *b->runs) != 0)
-        return IR_EMEM;
-    b->runs[b->n_runs++] = (struct run){block, candidates, 0, 0, key, at, at};
-    return 0;
-}
-
-/* What a step says of its place. */
-struct place {
-    uint32_t block;      /* decided, or IR_NONE */
-    uint32_t candidates; /* undecided: scope id */
-    uint32_t key;
-    bool outside; /* known to be outside every block */
-    bool silent;  /* says nothing */
-    bool first;   /* its scope was not used before: it is in the first call of its block */
-};
-
-/* TorchScript names no scope twice: what a second call uses again has a suffix. */
-static bool unused_before(const struct state *s, const struct scope *sc)
-{
-    if (sc->kind != SCOPE_NAME || sc->raw.n == 0 || sc->raw.s[0] != '/')
-        return false;
-    struct str stem = atom_stem(sc->raw);
-    return stem.n == sc->raw.n || names_find(&s->scope_index, stem) == NAME_NONE;
-}
-
-static uint32_t key_of_step(const struct blocker *b, uint32_t step)
-{
-    return b->key_of ? b->key_of[step] : 0;
-}
-
-static int place_of(struct blocker *b, uint32_t step, const struct mm *mm, struct place *p)
-{
-    struct state *s = b->s;
-    uint32_t scope = s->scope_of[step];
-    const struct candidates *c = &b->of_scope[scope];
-    struct step st = walk_step(&s->walk, step);
-    *p = (struct place){.block = IR_NONE, .key = key_of_step(b, step)};
-    if (c->n == 1) {
-        p->block = candidate(b, c, 0);
-        p->first = unused_before(s, &s->scopes[scope]);
-        return 0;
-    }
-    uint32_t direct = c->n > 1 || scope == 0 || mm || c->hides ? block_of_operands(b, st) : IR_NONE;
-    if (mm && direct == IR_NONE &&
-        !mm->loose) /* a name made from an ambiguous scope is the first that fits */
-        direct = block_of_fqn(b, mm->fqn);
-    if (c->n > 1) {
-        p->candidates = scope;
-        for (uint32_t i = 0; i < c->n; i++)
-            if (candidate(b, c, i) == direct)
-                p->block = direct;
-        return 0;
-    }
-    if (c->hides) {
-        struct str module;
-        if (direct == IR_NONE && mm &&
-            mm->weight.value != IR_NONE) /* the rhs is a part of it, or transposed */
-            direct = block_of_value(b, mm->weight.value, &module);
-        p->block = direct;
-        return direct == IR_NONE || s->scopes[scope].kind != SCOPE_STACK
-                   ? 0
-                   : intern_key(b, s->scopes[scope].raw, &p->key);
-    }
-    bool own_code = scope == 0 || s->scopes[scope].n_atoms == 0;
-    if (direct != IR_NONE && own_code) {
-        p->block = direct;
-        p->key = KEY_ANY;
-        uint32_t frame = block_frame(b, st.frame, direct);
-        return frame == IR_NONE ? 0 : number_key(b, "#", frame, &p->key);
-    }
-    p->outside = scope != 0;
-    p->silent = scope == 0;
-    return 0;
-}
-
-/* May the step at hand go on with run r? */
-static bool continues(const struct blocker *b, const struct run *r, const struct place *p, bool current)
-{
-    bool any = p->key == KEY_ANY || r->key == KEY_ANY;
-    if (!any && p->key != r->key)
-        return false;
-    if (!current && (any || (p->key == 0 && !p->first)))
-        return false;
-    if (p->block != IR_NONE && r->block != IR_NONE)
-        return p->block == r->block;
-    return p->candidates && r->candidates &&
-           b->of_scope[p->candidates].path == b->of_scope[r->candidates].path;
-}
-
-/* What making runs works with. */
-struct runner {
+/* What goes into the plan and the mms. */
+struct publisher {
     struct blocker *b;
-    uint32_t *of_block,
-        *of_path;     /* the last run of each block, and of each path while its block is undecided */
-    uint32_t current; /* the run that is going on, or IR_NONE */
-    uint32_t next_mm;
-    uint32_t scope, key; /* of the step that joined the current run last, where that scope has one block;
-                            scope 0: another step did */
+    uint32_t *new_id;         /* per block: its number in the plan, in the order of first calls */
+    struct names used;        /* "scope/block": an ambiguous scope that was met in that block */
+    struct use *first_weight; /* ... and the weight of its first mm there */
+    size_t cap_used;
 };
-
-static uint32_t *last_run(struct runner *k, const struct place *p)
-{
-    if (p->candidates)
-        return &k->of_path[k->b->of_scope[p->candidates].path];
-    return &k->of_block[p->block];
-}
-
-/* Is `current` a call of a block that lies inside the block of run `last`? That one goes on after it. */
-static bool called_inside(const struct blocker *b, uint32_t current, uint32_t last)
-{
-    return current != IR_NONE && b->runs[current].block != IR_NONE && b->runs[last].block != IR_NONE &&
-           fqn_inside(b->blocks[b->runs[current].block], b->blocks[b->runs[last].block]);
-}
-
-static int join_step(struct runner *k, uint32_t at, uint32_t step, const struct place *p)
-{
-    struct blocker *b = k->b;
-    uint32_t *last = last_run(k, p);
-    struct run *r = *last == IR_NONE ? NULL : &b->runs[*last];
-    if (!r || !continues(b, r, p, *last == k->current || called_inside(b, k->current, *last))) {
-        int rc = block_new_run(b, p->block, p->candidates, p->key, at);
-        if (rc)
-            return rc;
-        *last = b->n_runs - 1;
-        r = &b->runs[*last];
-    }
-    if (r->block == IR_NONE)
-        r->block = p->block;
-    if (r->key == KEY_ANY)
-        r->key = p->key;
-    r->last = at;
-    b->run_of[step] = *last;
-    k->current = *last;
-    return 0;
-}
-
-/* Of the blocks that an undecided run may be, in this order: one that no run has yet, next to the block of
- * the run before it; one that no run has; one next to it; the first. */
-static uint32_t best_candidate(const struct blocker *b, const struct candidates *c, const uint8_t *used,
-                               uint32_t before)
-{
-    uint32_t best = candidate(b, c, 0), best_rank = 4;
-    for (uint32_t i = 0; i < c->n; i++) {
-        uint32_t block = candidate(b, c, i);
-        bool near = before != IR_NONE && str_eq(fqn_parent(b->blocks[block]), fqn_parent(b->blocks[before]));
-        uint32_t rank = (used[block] ? 2U : 0U) + (near ? 0U : 1U);
-        if (rank < best_rank)
-            best = block, best_rank = rank;
-    }
-    return best;
-}
-
-static int decide_rest(struct blocker *b)
-{
-    uint8_t *used = calloc(b->n_blocks ? b->n_blocks : 1, 1);
-    uint32_t before = IR_NONE;
-    if (!used)
-        return IR_EMEM;
-    for (uint32_t i = 0; i < b->n_runs; i++)
-        if (b->runs[i].block != IR_NONE)
-            used[b->runs[i].block] = 1;
-    for (uint32_t i = 0; i < b->n_runs; i++) {
-        struct run *r = &b->runs[i];
-        if (r->block == IR_NONE && r->candidates)
-            r->block = best_candidate(b, &b->of_scope[r->candidates], used, before);
-        if (r->block != IR_NONE) {
-            used[r->block] = 1;
-            before = r->block;
-        }
-    }
-    free(used);
-    return 0;
-}
-
-static const struct mm *mm_of_step(struct runner *k, uint32_t step)
-{
-    const struct state *s = k->b->s;
-    const struct mm *mm = NULL;
-    for (; k->next_mm < s->n_mms && s->mms[k->next_mm].step == step; k->next_mm++)
-        mm = &s->mms[k->next_mm];
-    return mm;
-}
-
-/* Most steps say what the step before them said. */
-static bool says_the_same(const struct runner *k, uint32_t step)
-{
-    return k->scope && k->b->s->scope_of[step] == k->scope && key_of_step(k->b, step) == k->key;
-}
-
-static int place_step(struct runner *k, uint32_t at, uint32_t step)
-{
-    struct blocker *b = k->b;
-    const struct mm *mm = mm_of_step(k, step);
-    bool fixed = !mm && block_step_fixed(b, step); /* folded constants stand anywhere: they start and end
-                                                      nothing */
-    struct place p;
-    if (says_the_same(k, step)) {
-        b->run_of[step] = k->current;
-        if (!fixed)
-            b->runs[k->current].last = at;
-        return 0;
-    }
-    int rc = place_of(b, step, mm, &p);
-    if (rc)
-        return rc;
-    if (p.block == IR_NONE && !p.candidates) {
-        if (p.outside && !block_step_fixed(b, step)) {
-            k->current = IR_NONE;
-            k->scope = 0;
-        }
-        return 0;
-    }
-    if (fixed) {
-        b->run_of[step] = *last_run(k, &p);
-        return 0;
-    }
-    uint32_t scope = b->s->scope_of[step];
-    k->scope = b->of_scope[scope].n == 1 ? scope : 0;
-    k->key = p.key;
-    return join_step(k, at, step, &p);
-}
-
-static int make_runs(struct blocker *b)
-{
-    const struct state *s = b->s;
-    struct runner k = {.b = b,
-                       .of_block = malloc((size_t)(b->n_blocks + 1) * sizeof *k.of_block),
-                       .of_path = malloc((size_t)(b->paths.n + 1) * sizeof *k.of_path),
-                       .current = IR_NONE};
-    int rc = k.of_block && k.of_path ? 0 : IR_EMEM;
-    if (!rc) {
-        memset(k.of_block, 0xff, (size_t)(b->n_blocks + 1) * sizeof *k.of_block);
-        memset(k.of_path, 0xff, (size_t)(b->paths.n + 1) * sizeof *k.of_path);
-    }
-    for (uint32_t i = 0; !rc && i < s->walk.n_steps; i++)
-        rc = place_step(&k, i, state_step(s, i));
-    free(k.of_block);
-    free(k.of_path);
-    return rc ? rc : decide_rest(b);
-}
-
-/* ---- the result ---- */
 
 /* The weight of the first mm of a scope in a block; `mm`'s own when it is the first, or NULL when memory is
  * exhausted. */
-static const struct use *first_weight(struct blocker *b, uint32_t scope, const struct mm *mm)
+static const struct use *first_weight(struct publisher *k, uint32_t scope, const struct mm *mm)
 {
-    char *key = arena_printf(&b->s->arena, "%u/%u", scope, mm->block);
-    uint32_t before = b->used.n, id = key ? names_intern(&b->used, str_of(key)) : NAME_NONE;
-    if (id == NAME_NONE || grow(&b->first_weight, &b->cap_used, (size_t)id + 1, sizeof *b->first_weight) != 0)
+    char *key = arena_printf(&k->b->s->arena, "%u/%u", scope, mm->block);
+    uint32_t before = k->used.n, id = key ? names_intern(&k->used, str_of(key)) : NAME_NONE;
+    if (id == NAME_NONE || grow(&k->first_weight, &k->cap_used, (size_t)id + 1, sizeof *k->first_weight) != 0)
         return NULL;
-    if (b->used.n > before)
-        b->first_weight[id] = mm->weight;
-    return &b->first_weight[id];
+    if (k->used.n > before)
+        k->first_weight[id] = mm->weight;
+    return &k->first_weight[id];
 }
 
 /* "/layers.0/proj_1" is layers.0.proj again, or that of another block of the same scope; but where this block
  * has used "/layers.0/proj" for another weight, it is a module of its own. */
-static int settle_suffix(struct blocker *b, const struct mm *mm, const struct scope *sc, struct str *fqn)
+static int settle_suffix(struct publisher *k, const struct mm *mm, const struct scope *sc, struct str *fqn)
 {
-    struct state *s = b->s;
+    struct state *s = k->b->s;
     struct str suffix = str_sub(sc->raw, atom_stem(sc->raw).n, sc->raw.n - atom_stem(sc->raw).n);
     uint32_t stem = suffix.n ? names_find(&s->scope_index, atom_stem(sc->raw)) : NAME_NONE;
-    if (!first_weight(b, s->scope_of[mm->step], mm))
+    if (!first_weight(k, s->scope_of[mm->step], mm))
         return IR_EMEM;
     if (stem == NAME_NONE || str_ends(*fqn, suffix))
         return 0;
-    const struct use *first = first_weight(b, stem, mm);
+    const struct use *first = first_weight(k, stem, mm);
     if (!first)
         return IR_EMEM;
-    if (first->value == mm->weight.value && first->frame == mm->weight.frame)
+    if (use_same(*first, mm->weight))
         return 0;
     char *own = arena_printf(&s->arena, "%.*s%.*s", STR_ARG(*fqn), STR_ARG(suffix));
     *fqn = own ? str_of(own) : *fqn;
@@ -480,11 +56,11 @@ static int settle_suffix(struct blocker *b, const struct mm *mm, const struct sc
 }
 
 /* A scope that could be several blocks' modules was named after the first: now the block is known. */
-static int rename_mm(struct blocker *b, struct mm *mm)
+static int rename_mm(struct publisher *k, struct mm *mm)
 {
-    struct state *s = b->s;
+    struct state *s = k->b->s;
     struct scope *sc = step_scope(s, mm->step);
-    struct str block = b->blocks[mm->block];
+    struct str block = k->b->blocks[mm->block];
     if (sc->kind != SCOPE_NAME || sc->block == IR_NONE)
         return 0;
     bool inside = fqn_inside(mm->scope_fqn, block) || str_eq(mm->scope_fqn, block);
@@ -493,7 +69,7 @@ static int rename_mm(struct blocker *b, struct mm *mm)
     bool certain;
     uint32_t same;
     struct str fqn = scope_resolve(s, sc, block, sc->depth + 1, 0, &certain, &same);
-    if (!fqn.s || settle_suffix(b, mm, sc, &fqn) != 0)
+    if (!fqn.s || settle_suffix(k, mm, sc, &fqn) != 0)
         return IR_EMEM;
     mm->scope_fqn = fqn;
     if (mm->evidence == EV_SCOPE) {
@@ -503,44 +79,53 @@ static int rename_mm(struct blocker *b, struct mm *mm)
     return mm->scope_linear ? linear_mark(s, (struct module_name){fqn, IR_NONE}, mm, EV_SCOPE, !certain) : 0;
 }
 
-/* Numbers the calls of each block and the blocks by their first call. */
-static int number_calls(struct blocker *b, uint32_t *new_id)
+/* The plan gets a block, whose calls are not counted yet. */
+static void add_block(struct publisher *k, uint32_t block)
 {
-    struct state *s = b->s;
-    uint32_t n = 0;
-    uint8_t *seen = calloc(b->n_runs ? b->n_runs : 1, 1);
-    struct plan *p = s->plan;
-    p->blocks = arena_alloc(&p->arena, b->n_blocks ? b->n_blocks : 1, sizeof *p->blocks);
-    if (!seen || !p->blocks) {
-        free(seen);
-        return IR_EMEM;
-    }
-    memset(new_id, 0xff, (size_t)b->n_blocks * sizeof *new_id);
-    for (uint32_t i = 0; i < s->walk.n_steps; i++) {
-        uint32_t run = b->run_of[state_step(s, i)];
-        if (run == IR_NONE || seen[run] || b->runs[run].block == IR_NONE)
-            continue;
-        seen[run] = 1;
-        uint32_t block = b->runs[run].block;
-        if (new_id[block] == IR_NONE) {
-            new_id[block] = n;
-            p->blocks[n++].fqn = b->blocks[block];
-        }
-        b->runs[run].call = p->blocks[new_id[block]].calls++;
-    }
-    free(seen);
-    for (uint32_t i = 0; i < b->n_blocks; i++)
-        if (new_id[i] == IR_NONE) {
-            new_id[i] = n;
-            p->blocks[n++].fqn = b->blocks[i];
-        }
-    p->n_blocks = n;
-    for (uint32_t i = 0; i < n; i++) { /* the plan outlives the scratch arena */
+    struct plan *p = k->b->s->plan;
+    k->new_id[block] = p->n_blocks;
+    p->blocks[p->n_blocks++].fqn = k->b->blocks[block];
+}
+
+/* The plan outlives the scratch arena. */
+static int own_names(struct plan *p)
+{
+    for (uint32_t i = 0; i < p->n_blocks; i++) {
         p->blocks[i].fqn.s = arena_strdup(&p->arena, p->blocks[i].fqn.s, p->blocks[i].fqn.n);
         if (!p->blocks[i].fqn.s)
             return IR_EMEM;
     }
     return 0;
+}
+
+/* Numbers the calls of each block, and the blocks by their first call; those that are never called come last.
+ */
+static int number_calls(struct publisher *k)
+{
+    struct blocker *b = k->b;
+    struct plan *p = b->s->plan;
+    uint8_t *seen = calloc(b->n_runs ? b->n_runs : 1, 1);
+    p->blocks = arena_alloc(&p->arena, b->n_blocks ? b->n_blocks : 1, sizeof *p->blocks);
+    if (!seen || !p->blocks) {
+        free(seen);
+        return IR_EMEM;
+    }
+    memset(k->new_id, 0xff, (size_t)b->n_blocks * sizeof *k->new_id);
+    for (uint32_t i = 0; i < b->s->walk.n_steps; i++) {
+        uint32_t run = b->run_of[state_step(b->s, i)];
+        if (run == IR_NONE || seen[run] || b->runs[run].block == IR_NONE)
+            continue;
+        seen[run] = 1;
+        uint32_t block = b->runs[run].block;
+        if (k->new_id[block] == IR_NONE)
+            add_block(k, block);
+        b->runs[run].call = p->blocks[k->new_id[block]].calls++;
+    }
+    free(seen);
+    for (uint32_t i = 0; i < b->n_blocks; i++)
+        if (k->new_id[i] == IR_NONE)
+            add_block(k, i);
+    return own_names(p);
 }
 
 static bool says_nothing(const struct blocker *b, uint32_t step)
@@ -593,15 +178,16 @@ static int check_given(struct state *s)
     return 0;
 }
 
-/* What the block tells of one mm. `new_id`: the plan's number of each block. */
-static int publish_mm(struct blocker *b, struct mm *mm, const uint32_t *new_id)
+/* What the block tells of one mm. */
+static int publish_mm(struct publisher *k, struct mm *mm)
 {
+    struct blocker *b = k->b;
     const struct run *r = b->run_of[mm->step] == IR_NONE ? NULL : &b->runs[b->run_of[mm->step]];
     if (!r || r->block == IR_NONE)
         return mark_outside(b->s, mm);
     mm->block = r->block;
-    int rc = rename_mm(b, mm);
-    mm->block = new_id[r->block];
+    int rc = rename_mm(k, mm);
+    mm->block = k->new_id[r->block];
     mm->call = r->call;
     if (mm->evidence == EV_NONE)
         mm->evidence = EV_NEIGHBOUR;
@@ -609,8 +195,9 @@ static int publish_mm(struct blocker *b, struct mm *mm, const uint32_t *new_id)
 }
 
 /* From the run of each step to its region: in the same array, which is the state's from now on. */
-static int publish_regions(struct blocker *b, const uint32_t *new_id)
+static int publish_regions(struct publisher *k)
 {
+    struct blocker *b = k->b;
     struct state *s = b->s;
     const struct plan *p = s->plan;
     s->first_region = arena_alloc(&s->arena, (size_t)p->n_blocks + 1, sizeof *s->first_region);
@@ -620,7 +207,7 @@ static int publish_regions(struct blocker *b, const uint32_t *new_id)
         s->first_region[i + 1] = s->first_region[i] + p->blocks[i].calls;
     for (uint32_t i = 0; i < b->n_runs; i++) {
         struct run *r = &b->runs[i];
-        r->region = r->block == IR_NONE ? IR_NONE : s->first_region[new_id[r->block]] + r->call;
+        r->region = r->block == IR_NONE ? IR_NONE : s->first_region[k->new_id[r->block]] + r->call;
     }
     for (uint32_t i = 0; i < s->walk.n_steps; i++)
         if (b->run_of[i] != IR_NONE)
@@ -633,13 +220,16 @@ static int publish_regions(struct blocker *b, const uint32_t *new_id)
 static int publish(struct blocker *b)
 {
     struct state *s = b->s;
-    uint32_t *new_id = malloc((size_t)(b->n_blocks + 1) * sizeof *new_id);
-    int rc = new_id ? number_calls(b, new_id) : IR_EMEM;
+    struct publisher k = {.b = b, .new_id = malloc((size_t)(b->n_blocks + 1) * sizeof *k.new_id)};
+    names_init(&k.used);
+    int rc = k.new_id ? number_calls(&k) : IR_EMEM;
     for (uint32_t i = 0; !rc && i < s->n_mms; i++)
-        rc = publish_mm(b, &s->mms[i], new_id);
+        rc = publish_mm(&k, &s->mms[i]);
     if (!rc)
-        rc = publish_regions(b, new_id);
-    free(new_id);
+        rc = publish_regions(&k);
+    free(k.new_id);
+    free(k.first_weight);
+    names_free(&k.used);
     return rc ? rc : check_given(s);
 }
 
@@ -692,6 +282,24 @@ static int blocker_run(struct blocker *b)
     return rc;
 }
 
+static void blocker_free(struct blocker *b)
+{
+    free(b->blocks);
+    free(b->first_of);
+    free(b->next);
+    free(b->of_scope);
+    free(b->candidates);
+    free(b->of_module);
+    free(b->named_block);
+    free(b->run_of);
+    free(b->key_of);
+    free(b->runs);
+    names_free(&b->index);
+    names_free(&b->names);
+    names_free(&b->keys);
+    names_free(&b->paths);
+}
+
 int pass_block(struct state *s)
 {
     struct blocker b = {.s = s};
@@ -699,26 +307,9 @@ int pass_block(struct state *s)
     names_init(&b.names);
     names_init(&b.keys);
     names_init(&b.paths);
-    names_init(&b.used);
     int rc = choose_blocks(&b);
     if (!rc)
         rc = b.n_blocks ? blocker_run(&b) : publish_whole(s);
-    free(b.blocks);
-    free(b.first_of);
-    free(b.next);
-    free(b.of_scope);
-    free(b.candidates);
-    free(b.of_module);
-    free(b.named_block);
-    free(b.mark);
-    free(b.run_of);
-    free(b.key_of);
-    free(b.runs);
-    free(b.first_weight);
-    names_free(&b.used);
-    names_free(&b.index);
-    names_free(&b.names);
-    names_free(&b.keys);
-    names_free(&b.paths);
+    blocker_free(&b);
     return rc;
 }

@@ -9,13 +9,13 @@
 /* The candidates of a scope: blocks that it may lie in. */
 struct candidates {
     uint32_t first, n; /* in blocker.candidates */
-    bool
-        hides; /* STACK, META: a module of torch.nn that the exporter did not look into, with blocks inside */
+    bool hides;        /* STACK, META: a module of torch.nn that the exporter did not look into, with blocks
+                          inside */
     uint32_t path; /* NAME: id of the text up to and with the block's atom, without its suffix: equal for all
                       calls */
 };
 
-/* One run: steps of one call, as far as key and neighbours tell. */
+/* Steps of one call, as far as key and neighbours tell. In the end each run is one call of its block. */
 struct run {
     uint32_t block;        /* IR_NONE: outside */
     uint32_t candidates;   /* scope whose candidates it has (block undecided), or 0 */
@@ -26,31 +26,32 @@ struct run {
 
 struct blocker {
     struct state *s;
+
+    /* Which modules are blocks: passes/block_choice.c. */
     struct str *blocks;
     uint32_t n_blocks;
     size_t cap_blocks;
-    struct names index;        /* block FQN → id */
+    struct names index; /* block FQN → id */
+
+    /* What lies in which block: passes/block_place.c. */
     struct names names;        /* unqualified block name → id into first_of */
     uint32_t *first_of, *next; /* blocks of one unqualified name */
     size_t cap_first;
-    struct candidates *of_scope;
+    uint32_t *of_module;                /* per module known so far: innermost block around it, or IR_NONE */
+    uint32_t *named_block;              /* per named value: block of its module, or IR_NONE */
+    struct candidates *of_scope;        /* per scope */
     uint32_t *candidates, n_candidates; /* blocks */
     size_t cap_candidates;
-    uint32_t *of_module;   /* per module known so far: innermost block around it, or IR_NONE */
-    uint32_t *named_block; /* per named value: block of its module, or IR_NONE */
-    struct str *span;      /* per block: innermost module around all its parameters */
-    struct names keys;
-    uint32_t *mark; /* per path: key of the latest node directly in it, going backwards */
-    uint32_t n_paths;
-    struct names paths;
-    uint32_t *run_of; /* per step */
-    uint32_t *key_of; /* per step: what its scope says of the call; NULL: none says anything */
+    struct names paths; /* text of struct candidates.path → id */
+
+    /* Calls: passes/block_calls.c, passes/block_repeats.c. */
+    struct str *span;  /* per block: innermost module around all its parameters */
+    struct names keys; /* what tells calls apart → number */
+    uint32_t *key_of;  /* per step: what its scope says of the call; NULL: none says anything */
+    uint32_t *run_of;  /* per step: index into runs, or IR_NONE */
     struct run *runs;
     uint32_t n_runs;
     size_t cap_runs;
-    struct names used;        /* "scope/block": an ambiguous scope that was met in that block */
-    struct use *first_weight; /* ... and the weight of its first mm there */
-    size_t cap_used;
 };
 
 /* Fills blocks and index; says how they were chosen in the plan. None = the whole graph is one block.
@@ -60,9 +61,16 @@ int choose_blocks(struct blocker *b);
 /* IR_EPOLICY: what was given as a block is no module. */
 int block_unknown(struct state *s, struct str pattern);
 
-/* Makes the look-ups below work. */
+/* Fills the indexes that the look-ups below use. 0 or IR_EMEM. */
 int index_names(struct blocker *b);
+
+/* Fills of_scope: the candidates of every scope. 0 or IR_EMEM. */
 int all_candidates(struct blocker *b);
+
+/* Fills `span`, `key_of`, and then `runs` and `run_of`. 0 or IR_EMEM. */
+int find_spans(struct blocker *b);
+int find_keys(struct blocker *b);
+int make_runs(struct blocker *b);
 
 /* Does a step compute the same every time the program runs? Such steps stand anywhere. */
 static inline bool block_step_fixed(const struct blocker *b, uint32_t step)

@@ -89,11 +89,6 @@ static struct use operand_of(const struct node_facts *k, struct use u, const cha
     return walk_resolve(w, walk_input(w, def, input));
 }
 
-static bool same_use(struct use a, struct use b)
-{
-    return a.value != IR_NONE && a.value == b.value && a.frame == b.frame;
-}
-
 /* d / sqrt(mean(d^2) + eps), d = x - mean(x): what the exporter makes of nn.LayerNorm before opset 17. */
 static bool ends_layer_norm(const struct node_facts *k)
 {
@@ -102,7 +97,8 @@ static bool ends_layer_norm(const struct node_facts *k)
     struct use x = operand_of(k, d, "Sub", 0), mean = operand_of(k, d, "Sub", 1);
     struct use sum = operand_of(k, walk_input(w, k->s, 1), "Sqrt", 0);
     struct use square = operand_of(k, operand_of(k, sum, "Add", 0), "ReduceMean", 0);
-    return same_use(x, operand_of(k, mean, "ReduceMean", 0)) && same_use(d, operand_of(k, square, "Pow", 0));
+    return x.value != IR_NONE && use_same(x, operand_of(k, mean, "ReduceMean", 0)) && d.value != IR_NONE &&
+           use_same(d, operand_of(k, square, "Pow", 0));
 }
 
 static void op_div(struct node_facts *k)

@@ -91,7 +91,7 @@ static struct module_name unstemmed(struct namer *k, const struct mm *mm, uint32
         (id != IR_NONE && s->modules.a[id].has_param)) /* the name without _k is a module's for sure */
         return own;
     struct use w = k->weight_of[other];
-    if (w.value == IR_NONE || (w.value == mm->weight.value && w.frame == mm->weight.frame))
+    if (w.value == IR_NONE || use_same(w, mm->weight))
         return own;
     struct str suffix = str_sub(sc->raw, atom_stem(sc->raw).n, sc->raw.n - atom_stem(sc->raw).n);
     char *out = arena_printf(&s->arena, "%.*s%.*s", STR_ARG(sc->fqn), STR_ARG(suffix));

@@ -99,10 +99,8 @@ static void find_fused_bias(struct state *s, struct mm *mm, struct use product)
             param_name(s, ir_value_name(s->m, u.value), &kind, &fqn) != 0 || kind != PARAM_BIAS)
             return;
         for (uint32_t j = 0; j < bias_ops[i].products; j++) {
-            struct use in = walk_resolve(&s->walk, walk_input(&s->walk, reader, j));
-            if (in.value != product.value || in.frame != product.frame)
-                continue;
-            mm->bias = bias;
+            if (use_same(product, walk_resolve(&s->walk, walk_input(&s->walk, reader, j))))
+                mm->bias = bias;
         }
     }
 }
@@ -228,7 +226,7 @@ static int find_added_bias(struct state *s, struct mm *mm, struct use product)
 {
     struct step add = walk_step(&s->walk, mm->user);
     struct use first = walk_resolve(&s->walk, walk_input(&s->walk, add, 0));
-    bool last = first.value == product.value && first.frame == product.frame, own;
+    bool last = use_same(first, product), own;
     struct use other = walk_input(&s->walk, add, last ? 1 : 0);
     bool bias = is_bias(s, mm, other, last);
     if (!bias && !mm->aten_assumption)

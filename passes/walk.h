@@ -40,6 +40,11 @@ struct use {
     uint32_t frame, value;
 };
 
+static inline bool use_same(struct use a, struct use b)
+{
+    return a.value == b.value && a.frame == b.frame;
+}
+
 struct walk {
     struct ir_model *m;
     struct frame *frames;
