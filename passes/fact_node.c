@@ -24,7 +24,7 @@ const int64_t *facts_ints(const struct facts *f, struct fact x, uint32_t *n)
     return f->ints + x.ints;
 }
 
-bool ints_complete(const int64_t *v, uint32_t n)
+static bool ints_complete(const int64_t *v, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++)
         if (v[i] == FACT_INT_UNKNOWN)

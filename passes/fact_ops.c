@@ -1,4 +1,5 @@
-/* Facts of all other operators, and the table of them. */
+/* Facts of all operators that are neither views (passes/fact_views.c) nor shape arithmetic
+ * (passes/fact_ints.c), and the table of all. */
 #include "passes/fact_node.h"
 
 static void op_same(struct node_facts *k)
@@ -23,7 +24,7 @@ static void op_cast(struct node_facts *k)
     k->out->grad = to == 1 || to == 10 || to == 11 || to == 16 || to == 0;
 }
 
-static void op_broadcast(struct node_facts *k)
+void op_broadcast(struct node_facts *k)
 {
     uint32_t shape = k->n_in ? k->in[0].shape : IR_SHAPE_UNKNOWN;
     for (uint32_t i = 1; i < k->n_in; i++) {
@@ -36,45 +37,6 @@ static void op_broadcast(struct node_facts *k)
             node_keep_order(k, k->in[i]);
             return;
         }
-}
-
-static int64_t int_op(struct str type, int64_t a, int64_t b)
-{
-    int64_t r;
-    if (a == FACT_INT_UNKNOWN || b == FACT_INT_UNKNOWN)
-        return FACT_INT_UNKNOWN;
-    if (str_is(type, "Add"))
-        return __builtin_add_overflow(a, b, &r) ? FACT_INT_UNKNOWN : r;
-    if (str_is(type, "Sub"))
-        return __builtin_sub_overflow(a, b, &r) ? FACT_INT_UNKNOWN : r;
-    if (str_is(type, "Mul"))
-        return __builtin_mul_overflow(a, b, &r) ? FACT_INT_UNKNOWN : r;
-    if (str_is(type, "Div"))
-        return b == 0 || b == -1 ? FACT_INT_UNKNOWN : a / b;
-    if (str_is(type, "Min"))
-        return a < b ? a : b;
-    if (str_is(type, "Max"))
-        return a > b ? a : b;
-    return FACT_INT_UNKNOWN;
-}
-
-static void op_arith(struct node_facts *k)
-{
-    op_broadcast(k);
-    uint32_t na, nb;
-    if (k->n_in != 2 || !facts_ints(k->f, k->in[0], &na) || !facts_ints(k->f, k->in[1], &nb) || !na || !nb)
-        return;
-    uint32_t n = na > nb ? na : nb, id;
-    if ((na != n && na != 1) || (nb != n && nb != 1))
-        return;
-    int64_t *out = facts_ints_new(k->f, n, &id);
-    if (!out)
-        return;
-    const int64_t *a = facts_ints(k->f, k->in[0], &na), *b = facts_ints(k->f, k->in[1], &nb);
-    struct str type = ir_node_op(k->f->w->m, &k->f->w->m->nodes[k->s.node])->type;
-    for (uint32_t i = 0; i < n; i++)
-        out[i] = int_op(type, a[na == 1 ? 0 : i], b[nb == 1 ? 0 : i]);
-    k->out->ints = id;
 }
 
 /* The operand `input` of the node that makes `u`, if that node is a `type`; else nothing. */
@@ -115,11 +77,6 @@ static void op_compare(struct node_facts *k)
 {
     op_broadcast(k);
     k->out->grad = false;
-}
-
-static void op_where(struct node_facts *k)
-{
-    op_broadcast(k);
 }
 
 static void op_no_grad_unknown(struct node_facts *k)
@@ -173,85 +130,10 @@ static void op_flatten(struct node_facts *k)
     node_set_rank(k, 2);
 }
 
-static void concat_ints(struct node_facts *k, uint32_t n_in)
-{
-    uint32_t total = 0, n, id;
-    for (uint32_t i = 0; i < n_in; i++) {
-        struct fact x = facts_get(k->f, walk_input(k->f->w, k->s, i));
-        const struct ir_shape *s = fact_shape(k->f, x);
-        if (facts_ints(k->f, x, &n))
-            total += n;
-        else if (x.shape != IR_SHAPE_UNKNOWN && s->rank == 1 && s->dims[0] >= 0 && s->dims[0] <= INTS_MAX)
-            total += (uint32_t)s->dims[0];
-        else
-            return;
-        if (total > INTS_MAX)
-            return;
-    }
-    int64_t *out = facts_ints_new(k->f, total, &id);
-    if (!out)
-        return;
-    uint32_t at = 0;
-    for (uint32_t i = 0; i < n_in; i++) {
-        struct fact x = facts_get(k->f, walk_input(k->f->w, k->s, i));
-        const int64_t *v = facts_ints(k->f, x, &n);
-        if (!v)
-            n = (uint32_t)fact_shape(k->f, x)->dims[0];
-        for (uint32_t j = 0; j < n; j++)
-            out[at++] = v ? v[j] : FACT_INT_UNKNOWN;
-    }
-    k->out->ints = id;
-}
-
-static void op_concat(struct node_facts *k)
-{
-    const struct walk *w = k->f->w;
-    uint32_t n_in = ir_node_n_in(&w->m->nodes[k->s.node]), rank = 0;
-    int64_t dims[IR_RANK_MAX], axis = -1;
-    for (uint32_t i = 0; i < n_in; i++) {
-        const struct ir_shape *x = fact_shape(k->f, facts_get(k->f, walk_input(w, k->s, i)));
-        bool is_known = facts_get(k->f, walk_input(w, k->s, i)).shape != IR_SHAPE_UNKNOWN;
-        if (is_known && !rank) {
-            rank = x->rank;
-            axis = axis_in_rank(walk_attr_int(w, k->s, "axis", 1), rank);
-            memcpy(dims, x->dims, rank * sizeof *dims);
-            if (i > 0 && axis >= 0)
-                dims[axis] = IR_DIM_UNKNOWN;
-        } else if (axis >= 0 && rank) {
-            bool add = is_known && x->rank == rank && x->dims[axis] >= 0 && dims[axis] >= 0;
-            if (!add || __builtin_add_overflow(dims[axis], x->dims[axis], &dims[axis]))
-                dims[axis] = IR_DIM_UNKNOWN;
-        }
-    }
-    if (rank)
-        node_set_shape(k, rank, dims);
-    if (rank <= 1)
-        concat_ints(k, n_in);
-}
-
 static void op_rank_of_input(struct node_facts *k)
 {
     if (node_known(k, 0))
         node_set_rank(k, node_shape(k, 0)->rank);
-}
-
-static void op_shape(struct node_facts *k)
-{
-    k->out->grad = false;
-    if (!node_known(k, 0))
-        return;
-    const struct ir_shape shape = *node_shape(k, 0), *x = &shape;
-    int64_t start = clamp_index(walk_attr_int(k->f->w, k->s, "start", 0), -(int64_t)x->rank, x->rank);
-    int64_t end = clamp_index(walk_attr_int(k->f->w, k->s, "end", x->rank), -(int64_t)x->rank, x->rank);
-    start += start < 0 ? x->rank : 0;
-    end += end < 0 ? x->rank : 0;
-    int64_t n = end > start ? end - start : 0;
-    node_set_shape(k, 1, &n);
-    uint32_t id;
-    int64_t *out = facts_ints_new(k->f, (uint32_t)n, &id);
-    for (int64_t i = 0; out && i < n; i++)
-        out[i] = x->dims[start + i] < 0 ? FACT_INT_UNKNOWN : x->dims[start + i];
-    k->out->ints = id;
 }
 
 static void op_scalar(struct node_facts *k)
@@ -264,64 +146,6 @@ static void op_vector(struct node_facts *k)
 {
     k->out->grad = false;
     node_set_rank(k, 1);
-}
-
-static void op_constant_of_shape(struct node_facts *k)
-{
-    uint32_t n;
-    const int64_t *v = facts_ints(k->f, k->in[0], &n);
-    if (v && n <= IR_RANK_MAX) {
-        int64_t dims[IR_RANK_MAX];
-        for (uint32_t i = 0; i < n; i++)
-            dims[i] = v[i] < 0 ? IR_DIM_UNKNOWN : v[i];
-        node_set_shape(k, n, dims);
-    } else if (node_known(k, 0) && node_shape(k, 0)->rank == 1 && node_shape(k, 0)->dims[0] >= 0 &&
-               node_shape(k, 0)->dims[0] <= IR_RANK_MAX) {
-        node_set_rank(k, (uint32_t)node_shape(k, 0)->dims[0]);
-    }
-    if (k->out->shape != IR_SHAPE_UNKNOWN && fact_shape(k->f, *k->out)->rank == 1) {
-        struct ir_attr a;
-        int64_t count = fact_shape(k->f, *k->out)->dims[0], fill = 0;
-        if (walk_attr(k->f->w, k->s, "value", &a) == 1 && a.kind == IR_ATTR_TENSOR)
-            fill = a.ints_known && a.n_ints == 1 ? a.ints[0] : FACT_INT_UNKNOWN;
-        uint32_t id;
-        int64_t *out = count >= 0 && count <= INTS_MAX ? facts_ints_new(k->f, (uint32_t)count, &id) : NULL;
-        for (int64_t i = 0; out && i < count; i++)
-            out[i] = fill;
-        if (out)
-            k->out->ints = id;
-    }
-}
-
-static void op_constant(struct node_facts *k)
-{
-    struct ir_attr a;
-    const struct walk *w = k->f->w;
-    uint32_t id = 0;
-    if (walk_attr(w, k->s, "value", &a) == 1 && a.kind == IR_ATTR_TENSOR) {
-        k->out->shape = a.shape;
-        int64_t *out = a.ints_known ? facts_ints_new(k->f, a.n_ints, &id) : NULL;
-        if (out)
-            memcpy(out, a.ints, a.n_ints * sizeof *out);
-        k->out->ints = id;
-    } else if (walk_attr(w, k->s, "value_int", &a) == 1 && a.kind == IR_ATTR_INT) {
-        node_set_shape(k, 0, NULL);
-        int64_t *out = facts_ints_new(k->f, 1, &id);
-        if (out)
-            out[0] = a.i;
-        k->out->ints = id;
-    } else if (walk_attr(w, k->s, "value_ints", &a) == 1 && a.kind == IR_ATTR_INTS && a.ints_known) {
-        int64_t n = a.n_ints;
-        node_set_shape(k, 1, &n);
-        int64_t *out = facts_ints_new(k->f, a.n_ints, &id);
-        if (out)
-            memcpy(out, a.ints, a.n_ints * sizeof *out);
-        k->out->ints = id;
-    } else if (walk_attr(w, k->s, "value_float", &a) == 1) {
-        node_set_shape(k, 0, NULL);
-    } else if (walk_attr(w, k->s, "value_floats", &a) == 1) {
-        node_set_rank(k, 1);
-    }
 }
 
 static void op_reduce(struct node_facts *k)
@@ -635,7 +459,7 @@ static const struct {
     {"Transpose", op_transpose},
     {"Trilu", op_same_contiguous},
     {"Unsqueeze", op_unsqueeze},
-    {"Where", op_where},
+    {"Where", op_broadcast},
     {"Xor", op_compare},
     {"NonMaxSuppression", op_no_grad_unknown},
 };
