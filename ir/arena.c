@@ -113,18 +113,29 @@ static void *alloc_bytes(struct arena *a, size_t size)
 }
 #endif
 
-bool arena_holds(const struct arena *a, const void *p)
-{
 #ifdef SACTAG_ARENA_MALLOC
+bool arena_holds(struct arena *a, const void *p)
+{
     (void)a, (void)p;
-#else
-    uintptr_t at = (uintptr_t)p;
-    for (const struct arena_chunk *c = a->head; c; c = c->next)
-        if (at >= (uintptr_t)c->room && at - (uintptr_t)c->room < c->size)
-            return true;
-#endif
     return false;
 }
+#else
+static bool chunk_holds(const struct arena_chunk *c, const void *p)
+{
+    uintptr_t at = (uintptr_t)p, room = (uintptr_t)c->room;
+    return at >= room && at - room < c->size;
+}
+
+bool arena_holds(struct arena *a, const void *p)
+{
+    if (a->found && chunk_holds(a->found, p))
+        return true;
+    for (a->found = a->head; a->found; a->found = a->found->next)
+        if (chunk_holds(a->found, p))
+            return true;
+    return false;
+}
+#endif
 
 int arena_charge(struct arena *a, size_t bytes)
 {

@@ -17,12 +17,13 @@
 struct arena_chunk;
 
 struct arena {
-    struct arena_chunk *head; /* newest chunk first */
-    char *cur, *end;          /* free room in the newest chunk */
-    size_t total;             /* bytes asked of malloc so far */
-    size_t limit;             /* total may not pass this; 0 = no limit */
-    bool failed;              /* something could not be allocated */
-    bool over;                /* ... for the limit */
+    struct arena_chunk *head;  /* newest chunk first */
+    char *cur, *end;           /* free room in the newest chunk */
+    struct arena_chunk *found; /* by arena_holds() last; may be NULL */
+    size_t total;              /* bytes asked of malloc so far */
+    size_t limit;              /* total may not pass this; 0 = no limit */
+    bool failed;               /* something could not be allocated */
+    bool over;                 /* ... for the limit */
 };
 
 void arena_init(struct arena *a, size_t limit);
@@ -31,8 +32,9 @@ void arena_free(struct arena *a);
 /* `a` owns from now on what `from` held; `from` is empty. */
 void arena_adopt(struct arena *a, struct arena *from);
 
-/* Does `p` lie in it? Not told for what is asked of malloc piece by piece (SACTAG_ARENA_MALLOC): false. */
-bool arena_holds(const struct arena *a, const void *p);
+/* Does `p` lie in it? Quick when it lies where the one before did. Not told for what is asked of malloc piece
+ * by piece (SACTAG_ARENA_MALLOC): false. */
+bool arena_holds(struct arena *a, const void *p);
 
 /* Counts memory that lies elsewhere, but for the same purpose, towards the limit. -1 when that is over it. */
 int arena_charge(struct arena *a, size_t bytes);

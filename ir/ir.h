@@ -432,7 +432,7 @@ static inline uint32_t ir_node_index(const struct ir_model *m, uint32_t node)
 }
 
 /* Fetches what will be read of a node's attributes into the cache: nodes lie far apart in the source. */
-static inline void ir_node_prefetch(const struct ir_model *m, const struct ir_node *n)
+PREFETCHES ir_node_prefetch(const struct ir_model *m, const struct ir_node *n)
 {
     if (n->attrs_end) {
         __builtin_prefetch(m->bytes + n->off + n->attrs_at);

@@ -19,51 +19,72 @@ void names_init(struct names *t)
     t->seed = drawn ? XXH3_64bits_withSeed(drawn, 16, (uintptr_t)t) : (uintptr_t)t;
 }
 
+/* Frees what finds names. */
+static void free_finder(struct names *t)
+{
+    free(t->tags);
+    free(t->ids);
+    free(t->keys);
+    free(t->copies);
+    t->tags = NULL;
+    t->ids = NULL;
+    t->keys = NULL;
+    t->copies = NULL;
+    t->cap_keys = t->n_copies = t->cap_copies = 0;
+    t->mask = 0;
+}
+
 void names_free(struct names *t)
 {
     free(t->refs);
     free(t->far);
-    free(t->slots);
+    free_finder(t);
     *t = (struct names){0};
 }
 
 static uint32_t hash_of(const struct names *t, struct str s)
 {
-    uint32_t h = (uint32_t)(XXH3_64bits_withSeed(s.n ? s.s : "", s.n, t->seed) >> 32);
-    return h ? h : 1;
+    return (uint32_t)(XXH3_64bits_withSeed(s.n ? s.s : "", s.n, t->seed) >> 32);
 }
 
 /* The slot of `s`, or the empty one where it would go. At least a quarter of the slots are empty. */
-static inline struct name_slot *probe(const struct names *t, uint32_t tag, struct str s)
+static inline size_t probe(const struct names *t, uint32_t hash, struct str s)
 {
-    for (size_t i = tag & t->mask;; i = (i + 1) & t->mask) {
-        struct name_slot *slot = &t->slots[i];
-        if (slot->tag == 0 || (slot->tag == tag && str_eq(names_text(t, slot->id), s)))
-            return slot;
-    }
+    uint8_t tag = name_tag(hash);
+    for (size_t i = hash & t->mask;; i = (i + 1) & t->mask)
+        if (t->tags[i] == 0 || (t->tags[i] == tag && names_is(t, t->ids[i], s)))
+            return i;
 }
 
-/* Doubles the slots. The tag is all that is needed to place an entry, so no text is read again. */
+static void place(struct names *t, uint32_t id)
+{
+    uint32_t hash = t->keys[id].hash;
+    size_t i = hash & t->mask;
+    while (t->tags[i])
+        i = (i + 1) & t->mask;
+    t->tags[i] = name_tag(hash);
+    t->ids[i] = id;
+}
+
+/* Doubles the slots. */
 static int rehash(struct names *t)
 {
-    size_t n = t->slots ? (t->mask + 1) * 2 : SLOTS_MIN;
-    struct name_slot *slots = calloc(n, sizeof *slots);
-    if (!slots)
+    size_t n = t->tags ? (t->mask + 1) * 2 : SLOTS_MIN;
+    uint8_t *tags = calloc(n, sizeof *tags);
+    uint32_t *ids = malloc(n * sizeof *ids);
+    if (!tags || !ids) {
+        free(tags);
+        free(ids);
         return -1;
-    size_t old = t->slots ? t->mask + 1 : 0, mask = n - 1;
-    for (size_t j = 0; j < old; j++) {
-        struct name_slot e = t->slots[j];
-        if (e.tag == 0)
-            continue;
-        size_t i = e.tag & mask;
-        while (slots[i].tag)
-            i = (i + 1) & mask;
-        slots[i] = e;
     }
-    free(t->slots);
-    t->slots = slots;
-    t->mask = mask;
+    free(t->tags);
+    free(t->ids);
+    t->tags = tags;
+    t->ids = ids;
+    t->mask = n - 1;
     t->most = n / 4 * 3 < NAME_NONE - 1 ? (uint32_t)(n / 4 * 3) : NAME_NONE - 1;
+    for (uint32_t id = 0; id < t->n; id++)
+        place(t, id);
     return 0;
 }
 
@@ -86,10 +107,12 @@ int names_move(struct names *t, uint32_t id, struct str s)
 
 uint32_t names_hash(const struct names *t, struct str s)
 {
-    uint32_t tag = hash_of(t, s);
-    if (t->slots)
-        __builtin_prefetch(&t->slots[tag & t->mask]);
-    return tag;
+    uint32_t hash = hash_of(t, s);
+    if (t->tags) {
+        __builtin_prefetch(&t->tags[hash & t->mask]);
+        __builtin_prefetch(&t->ids[hash & t->mask]);
+    }
+    return hash;
 }
 
 uint32_t names_intern(struct names *t, struct str s)
@@ -100,53 +123,71 @@ uint32_t names_intern(struct names *t, struct str s)
 /* Room for one more name, wherever it is missing. */
 static int make_room(struct names *t)
 {
-    if (t->n == NAME_NONE - 1 || (!t->slots && t->n)) /* no slots for names that are there: sealed */
+    if (t->n == NAME_NONE - 1 || (!t->tags && t->n)) /* no slots for names that are there: sealed */
         return -1;
-    if (grow(&t->refs, &t->cap, (size_t)t->n + 1, sizeof *t->refs) != 0)
+    if (grow(&t->refs, &t->cap, (size_t)t->n + 1, sizeof *t->refs) != 0 ||
+        grow(&t->keys, &t->cap_keys, (size_t)t->n + 1, sizeof *t->keys) != 0)
         return -1;
     return t->n < t->most ? 0 : rehash(t);
 }
 
-uint32_t names_intern_hashed(struct names *t, struct str s, uint32_t tag)
+/* Copies the text of a name if it is to be: those that are longer fill lines of the cache by themselves. */
+#define COPY_MOST 96
+static int copy_text(struct names *t, uint32_t *copy, struct str s)
 {
-    struct name_slot *slot = t->slots ? probe(t, tag, s) : NULL;
-    if (slot && slot->tag)
-        return slot->id;
-    if (!slot || t->n == t->cap || t->n == t->most) {
+    *copy = NAME_NONE;
+    if (!t->copied || s.n == 0 || s.n > COPY_MOST || t->n_copies >= NAME_NONE - COPY_MOST)
+        return 0;
+    if (grow(&t->copies, &t->cap_copies, t->n_copies + s.n, 1) != 0)
+        return -1;
+    *copy = (uint32_t)t->n_copies;
+    memcpy(t->copies + t->n_copies, s.s, s.n);
+    t->n_copies += s.n;
+    return 0;
+}
+
+uint32_t names_intern_hashed(struct names *t, struct str s, uint32_t hash)
+{
+    size_t slot = 0;
+    if (t->tags && t->tags[slot = probe(t, hash, s)])
+        return t->ids[slot];
+    if (!t->tags || t->n == t->cap || t->n == t->cap_keys || t->n == t->most) {
         if (make_room(t) != 0)
             return NAME_NONE;
-        slot = probe(t, tag, s);
+        slot = probe(t, hash, s);
     }
-    if (refer(t, &t->refs[t->n], s) != 0)
+    struct name_key key = {.hash = hash};
+    if (refer(t, &t->refs[t->n], s) != 0 || copy_text(t, &key.copy, s) != 0)
         return NAME_NONE;
-    *slot = (struct name_slot){tag, t->n};
+    t->keys[t->n] = key;
+    t->tags[slot] = name_tag(hash);
+    t->ids[slot] = t->n;
     return t->n++;
 }
 
 uint32_t names_find(const struct names *t, struct str s)
 {
-    if (!t->slots)
+    if (!t->tags)
         return NAME_NONE;
-    const struct name_slot *slot = probe(t, hash_of(t, s), s);
-    return slot->tag ? slot->id : NAME_NONE;
+    size_t slot = probe(t, hash_of(t, s), s);
+    return t->tags[slot] ? t->ids[slot] : NAME_NONE;
 }
 
-static size_t slots_bytes(const struct names *t)
+static size_t finder_bytes(const struct names *t)
 {
-    return t->slots ? (t->mask + 1) * sizeof *t->slots : 0;
+    size_t slots = t->tags ? t->mask + 1 : 0;
+    return slots * (sizeof *t->tags + sizeof *t->ids) + t->cap_keys * sizeof *t->keys + t->cap_copies;
 }
 
 size_t names_bytes(const struct names *t)
 {
-    return t->cap * sizeof *t->refs + t->cap_far * sizeof *t->far + slots_bytes(t);
+    return t->cap * sizeof *t->refs + t->cap_far * sizeof *t->far + finder_bytes(t);
 }
 
 size_t names_seal(struct names *t)
 {
-    size_t bytes = slots_bytes(t);
-    free(t->slots);
-    t->slots = NULL;
-    t->mask = 0;
+    size_t bytes = finder_bytes(t);
+    free_finder(t);
     t->most = t->n;
     return bytes;
 }

@@ -1,9 +1,14 @@
-/* Interned names: equal text, equal id. Open addressing over XXH3, 8 bytes a slot, one hash per look-up. */
+/* Interned names: equal text, equal id. Open addressing over XXH3, 5 bytes a slot, one hash per look-up.
+ *
+ * Whether a slot is taken, and most likely by another name, is told by one byte of the hash: those bytes stay
+ * in the cache where ids and texts do not, and most names of a graph are looked up once to find that they are
+ * new. */
 #ifndef SACTAG_IR_NAMES_H
 #define SACTAG_IR_NAMES_H
 
 #include "ir/str.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define NAME_NONE UINT32_MAX
@@ -14,12 +19,21 @@ struct names {
     size_t cap;
     struct str *far;
     size_t n_far, cap_far;
-    struct name_slot {
-        uint32_t tag; /* hash bits, never 0 in use: a miss costs no comparison, growing costs no hash */
-        uint32_t id;
-    } * slots;
+
+    /* What finds names. */
+    uint8_t *tags; /* per slot: bits of the hash, 0 = empty */
+    uint32_t *ids; /* per slot */
     size_t mask;   /* slots - 1, a power of two less one; 0 while empty */
     uint32_t most; /* names that these slots are enough for */
+    struct name_key {
+        uint32_t hash; /* so that growing costs no hash */
+        uint32_t copy; /* offset into copies, NAME_NONE: there is none */
+    } * keys;          /* by id */
+    size_t cap_keys;
+    char *copies;
+    size_t n_copies, cap_copies;
+    bool copied; /* texts lie far apart, as those in a large file do: copies of them that lie side by side are
+                    compared instead. For the caller to set while the table is empty */
     uint64_t seed; /* of the hash; ids do not depend on it */
 };
 
@@ -40,12 +54,29 @@ uint32_t names_intern(struct names *t, struct str s);
 uint32_t names_hash(const struct names *t, struct str s);
 uint32_t names_intern_hashed(struct names *t, struct str s, uint32_t hash);
 
+/* Is that the name? */
+static inline bool names_is(const struct names *t, uint32_t id, struct str s)
+{
+    uint32_t copy = t->keys[id].copy;
+    if (copy == NAME_NONE)
+        return str_eq(names_text(t, id), s);
+    return t->refs[id] >> STR_REF_LEN_AT == s.n && memcmp(t->copies + copy, s.s, s.n) == 0;
+}
+
+static inline uint8_t name_tag(uint32_t hash)
+{
+    uint8_t tag = (uint8_t)(hash >> 24);
+    return tag ? tag : 1;
+}
+
 /* The same look-up in a few instructions for a name that is there and has the slot that its hash says, as
  * most have; NAME_NONE tells nothing. */
 static inline uint32_t names_first_slot(const struct names *t, struct str s, uint32_t hash)
 {
-    const struct name_slot *slot = t->slots ? &t->slots[hash & t->mask] : NULL;
-    return slot && slot->tag == hash && str_eq(names_text(t, slot->id), s) ? slot->id : NAME_NONE;
+    if (!t->tags || t->tags[hash & t->mask] != name_tag(hash))
+        return NAME_NONE;
+    uint32_t id = t->ids[hash & t->mask];
+    return names_is(t, id, s) ? id : NAME_NONE;
 }
 
 /* An equal text that lies elsewhere: it has to outlive the table instead. 0, or -1 when memory is exhausted.
@@ -56,7 +87,7 @@ int names_move(struct names *t, uint32_t id, struct str s);
 size_t names_bytes(const struct names *t);
 
 /* Frees what finds names, when no more are looked for: ids keep their text, names_find() finds none,
- * names_intern() fails. Returns the bytes freed. */
+ * names_intern() fails, names_is() may not be asked. Returns the bytes freed. */
 size_t names_seal(struct names *t);
 
 /* The id of `s`, or NAME_NONE. */

@@ -303,7 +303,30 @@ size_t sactag_plan_count(const sactag_plan *p)
     return p->file ? p->file->n_rows : p->plan->n_rows;
 }
 
-#define ROWS_AHEAD 8
+/* From a row over its node and its output to that one's name are four looks into memory, each far from the
+ * one before, and rows are asked for in order: of the rows to come, each link is fetched into the cache once
+ * the one before it is there. */
+#define LINK_AHEAD 3
+PREFETCHES fetch_rows(const sactag_plan *p, size_t i)
+{
+    const struct ir_model *m = &p->model->ir;
+    const struct plan_row *r = p->plan->rows;
+    size_t n = p->plan->n_rows;
+    uint32_t output;
+
+    if (n - i <= 4 * LINK_AHEAD)
+        return;
+    r += i;
+    __builtin_prefetch(&m->nodes[r[4 * LINK_AHEAD].node]);
+    __builtin_prefetch(&m->operands[m->nodes[r[3 * LINK_AHEAD].node].outputs]);
+    output = ir_node_output(m, &m->nodes[r[2 * LINK_AHEAD].node], 0);
+    if (output != IR_NONE)
+        __builtin_prefetch(&m->values[output]);
+    output = ir_node_output(m, &m->nodes[r[LINK_AHEAD].node], 0);
+    if (output != IR_NONE)
+        __builtin_prefetch(&m->names.refs[m->values[output].name]);
+}
+
 void sactag_plan_row(const sactag_plan *p, size_t i, struct sactag_row *out)
 {
     if (p->file) {
@@ -315,8 +338,7 @@ void sactag_plan_row(const sactag_plan *p, size_t i, struct sactag_row *out)
     const struct ir_node *n = &m->nodes[r->node];
     bool inside = r->block != IR_NONE;
 
-    if (i + ROWS_AHEAD < p->plan->n_rows) /* rows are asked for in order, and their nodes lie far apart */
-        __builtin_prefetch(&m->nodes[p->plan->rows[i + ROWS_AHEAD].node]);
+    fetch_rows(p, i);
     *out = (struct sactag_row){
         .index = ir_node_index(m, r->node),
         .graph = text_of(r->graph),

@@ -37,8 +37,8 @@ static bool holds_backward(const struct state *s)
         return m->gradient_names;
     for (uint32_t i = 0; i < m->n_nodes; i++) {
         const struct ir_node *n = &m->nodes[i];
-        if (i + NAMES_AHEAD < m->n_nodes)
-            __builtin_prefetch(ir_node_name(m, &n[NAMES_AHEAD]).s);
+        if (i + NODES_AHEAD < m->n_nodes)
+            __builtin_prefetch(ir_node_name(m, &n[NODES_AHEAD]).s);
         if (ir_may_be_gradient(ir_node_name(m, n)))
             return true;
         for (uint32_t j = 0; j < ir_node_n_out(n); j++)

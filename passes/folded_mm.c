@@ -52,8 +52,8 @@ struct products {
 static int note_products(struct state *s, struct products *p)
 {
     for (uint32_t i = 0; i < s->n_mms; i++) {
-        if (i + NAMES_AHEAD < s->n_mms)
-            __builtin_prefetch(node_name(s, s->mms[i + NAMES_AHEAD].step).s);
+        if (i + NODES_AHEAD < s->n_mms)
+            __builtin_prefetch(node_name(s, s->mms[i + NODES_AHEAD].step).s);
         struct str name = product_name(node_name(s, s->mms[i].step)), scope;
         uint32_t number;
         if (!numbered_matmul(name, &scope, &number)) /* most, where the exporter is not TorchScript's */

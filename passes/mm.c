@@ -211,12 +211,19 @@ static int collect_step(struct collector *c, uint32_t step, enum mm_kind kind)
     return 0;
 }
 
+static enum mm_kind kind_of_step(const struct collector *c, uint32_t step)
+{
+    return (enum mm_kind)c->kind_of[step_node(c->s, step)->op];
+}
+
 static int collect(struct collector *c)
 {
     struct state *s = c->s;
     int rc = 0;
     for (uint32_t i = 0; !rc && i < s->walk.n_steps; i++) {
-        enum mm_kind kind = (enum mm_kind)c->kind_of[s->m->nodes[walk_step(&s->walk, i).node].op];
+        enum mm_kind kind = kind_of_step(c, i);
+        if (i + NODES_AHEAD < s->walk.n_steps && kind_of_step(c, i + NODES_AHEAD) != MM_KIND_NONE)
+            ir_node_prefetch(s->m, step_node(s, i + NODES_AHEAD));
         if (kind != MM_KIND_NONE && !(c->backward && c->backward[i]))
             rc = collect_step(c, i, kind);
     }
@@ -284,6 +291,8 @@ static int apply_rule(struct state *s)
     bool torch = s->o->rule == MM_TORCH;
     for (uint32_t i = 0; i < s->n_mms; i++) {
         struct mm *mm = &s->mms[i];
+        if (i + NODES_AHEAD < s->n_mms)
+            ir_node_prefetch(s->m, step_node(s, s->mms[i + NODES_AHEAD].step));
         if (mm->kind != MM_KIND_ATEN) {
             int rc = find_bias(s, mm);
             if (rc)

@@ -51,14 +51,14 @@ static bool is_copy(const struct state *s, uint32_t value, const bool *identity)
            s->m->graphs[v->graph].kind != IR_GRAPH_FUNCTION;
 }
 
-/* Which ops make copies; *any: one does. */
-static bool *find_identity(struct state *s, bool *any)
+/* Which ops make copies, by op id; NULL: none does. */
+static int find_identity(struct state *s, bool **out)
 {
-    bool *identity = arena_alloc(&s->arena, s->m->n_ops ? s->m->n_ops : 1, sizeof *identity);
-    *any = false;
+    bool any = false, *identity = arena_alloc(&s->arena, s->m->n_ops ? s->m->n_ops : 1, sizeof *identity);
     for (uint32_t i = 0; identity && i < s->m->n_ops; i++)
-        *any |= identity[i] = str_is(s->m->ops[i].type, "Identity");
-    return identity;
+        any |= identity[i] = str_is(s->m->ops[i].type, "Identity");
+    *out = any ? identity : NULL;
+    return identity ? 0 : IR_EMEM;
 }
 
 static int add_named(struct state *s, uint32_t value)
@@ -92,18 +92,24 @@ static int add_parametrization(struct state *s, struct str name)
     return inner.s && modules_add(&s->modules, inner) != IR_NONE ? 0 : IR_EMEM;
 }
 
+/* May the value carry a parameter's name? `identity` is NULL where no op makes copies. */
+static bool may_carry_name(const struct state *s, uint32_t value, const bool *identity)
+{
+    return bits_has(s->is_param, value) || (identity && is_copy(s, value, identity));
+}
+
 int find_named(struct state *s)
 {
     const struct ir_model *m = s->m;
-    bool copies, *identity = find_identity(s, &copies);
+    bool *identity;
+    int rc = find_identity(s, &identity);
     s->named.bits = arena_alloc(&s->arena, (size_t)m->n_values / 64 + 1, sizeof *s->named.bits);
-    int rc = identity && s->named.bits ? 0 : IR_EMEM;
+    if (!s->named.bits)
+        rc = IR_EMEM;
     for (uint32_t v = 0; !rc && v < m->n_values; v++) {
-        if (v + NAMES_AHEAD < m->n_values && bits_has(s->is_param, v + NAMES_AHEAD))
-            str_prefetch(ir_value_name(m, v + NAMES_AHEAD));
-        if (!bits_has(s->is_param, v) && !(copies && is_copy(s, v, identity)))
-            continue;
-        if (!fqn_may_be_param(ir_value_name(m, v)))
+        if (v + NODES_AHEAD < m->n_values && may_carry_name(s, v + NODES_AHEAD, identity))
+            str_prefetch(ir_value_name(m, v + NODES_AHEAD));
+        if (!may_carry_name(s, v, identity) || !fqn_may_be_param(ir_value_name(m, v)))
             continue;
         rc = add_named(s, v);
         if (!rc)

@@ -194,9 +194,9 @@ static inline uint32_t region_of_maker(const struct state *s, const uint32_t *ma
     return step == IR_NONE ? IR_NONE : s->region_of[step];
 }
 
-/* Names lie as far apart in memory as their nodes do in the file: who looks at one after the other fetches
- * those to come into the cache. */
-#define NAMES_AHEAD 16
+/* Names and attributes lie as far apart in memory as their nodes do in the file: who looks at those of one
+ * node after the other fetches what comes so much later into the cache. */
+#define NODES_AHEAD 16
 
 /* Does any scope come from nodes' names? Such ones are resolved by looking for their atoms among the modules.
  */
@@ -223,14 +223,19 @@ static inline uint32_t state_step(const struct state *s, uint32_t i)
     return s->order ? s->order[i] : i;
 }
 
+static inline const struct ir_node *step_node(const struct state *s, uint32_t step)
+{
+    return &s->m->nodes[walk_step(&s->walk, step).node];
+}
+
 static inline struct str node_name(const struct state *s, uint32_t step)
 {
-    return ir_node_name(s->m, &s->m->nodes[walk_step(&s->walk, step).node]);
+    return ir_node_name(s->m, step_node(s, step));
 }
 
 static inline const struct ir_op *step_op(const struct state *s, uint32_t step)
 {
-    return ir_node_op(s->m, &s->m->nodes[walk_step(&s->walk, step).node]);
+    return ir_node_op(s->m, step_node(s, step));
 }
 
 #endif

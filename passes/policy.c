@@ -107,8 +107,8 @@ static int decide_rows(struct decider *k)
         rc = IR_EMEM;
     for (uint32_t i = 0; !rc && i < p->n_rows; i++) {
         struct mm *mm = &s->mms[k->row_mm[i]];
-        if (i + NAMES_AHEAD < p->n_rows)
-            str_prefetch(s->mms[k->row_mm[i + NAMES_AHEAD]].fqn);
+        if (i + NODES_AHEAD < p->n_rows)
+            str_prefetch(s->mms[k->row_mm[i + NODES_AHEAD]].fqn);
         uint32_t outside = 0, *count = mm->block == IR_NONE ? &outside : &k->count[call_id(k, mm)];
         rc = nest_move(k, &nest, walk_step(&s->walk, mm->step).frame, i);
         if (i && k->row_mm[i] <= k->row_mm[i - 1])

@@ -195,38 +195,18 @@ static int read_info(struct onnx_reader *r, struct typed *out, struct str body)
 }
 
 /* The id of a name, or NAME_NONE. Exporters write value_info in the order of the definitions: a name that
- * lies within INFO_SKIP of where the last one was found is found without hashing, its text already on the
- * way. */
-#define INFO_SKIP  4
-#define INFO_AHEAD 16
-static uint32_t look_for_info(struct onnx_reader *r, struct str name)
+ * lies within INFO_SKIP of where the last one was found is found without hashing. */
+#define INFO_SKIP 4
+static uint32_t find_info(struct onnx_reader *r, struct str name)
 {
     const struct names *t = &r->m->names;
-    uint32_t from = r->next_info, id = from;
-    while (id < t->n && id - from < INFO_SKIP && !str_eq(names_text(t, id), name))
+    uint32_t id = r->next_info, end = t->n - id < INFO_SKIP ? t->n : id + INFO_SKIP;
+    while (id < end && !names_is(t, id, name))
         id++;
-    uint32_t ahead = from + INFO_AHEAD; /* those before are on their way */
-    if (id >= t->n || id - from >= INFO_SKIP) {
+    if (id == end)
         id = names_find(t, name);
-        if (id == NAME_NONE)
-            return id;
-        ahead = id + 1;
-    }
-    r->next_info = id + 1;
-    for (; ahead < t->n && ahead - id <= INFO_AHEAD; ahead++)
-        __builtin_prefetch(names_text(t, ahead).s);
-    return id;
-}
-
-static inline uint32_t find_info(struct onnx_reader *r, struct str name)
-{
-    const struct names *t = &r->m->names;
-    uint32_t id = r->next_info;
-    if (id >= t->n || !str_eq(names_text(t, id), name))
-        return look_for_info(r, name);
-    r->next_info = id + 1;
-    if (t->n - id > INFO_AHEAD)
-        __builtin_prefetch(names_text(t, id + INFO_AHEAD).s);
+    if (id != NAME_NONE)
+        r->next_info = id + 1;
     return id;
 }
 
@@ -470,7 +450,7 @@ static int walk_occurrence(struct onnx_reader *r, struct ir_op *op, uint32_t seg
     int rc = 0, step = 0;
     r->seg = seg;
     while (rc == 0 && (step = wire_next_len(&w, &f)) == 1) {
-        wire_prefetch(&r->ahead, w.at);
+        wire_prefetch(&r->ahead, f.start);
         rc = function ? function_field(r, op, &f) : graph_field(r, &f);
     }
     if (rc == 0 && step < 0) {

@@ -262,6 +262,7 @@ int onnx_read(struct ir_model *m, const uint8_t *bytes, uint64_t size, const str
         return onnx_no_memory(&r);
     work->max = limits && limits->max_work ? limits->max_work : ONNX_MAX_WORK;
     m->reader = work;
+    m->names.copied = true;
     names_init(&r.op_index);
     names_init(&r.type_index);
     names_init(&r.list_index);

@@ -66,11 +66,11 @@ struct onnx_reader {
     bool or_plan;
 
     /* Where we are, for messages. */
-    uint32_t graph;     /* IR_NONE: at the model's level */
-    uint32_t seg;       /* of that graph: the one being walked */
-    uint32_t node;      /* node being read, or IR_NONE */
-    const char *here;   /* record of the graph being read: a node, an initializer, an input */
-    const uint8_t *bad; /* where the walker stopped */
+    uint32_t graph;          /* IR_NONE: at the model's level */
+    uint32_t seg;            /* of that graph: the one being walked */
+    uint32_t node;           /* node being read, or IR_NONE */
+    const char *here;        /* record of the graph being read: a node, an initializer, an input */
+    const uint8_t *bad;      /* where the walker stopped */
     struct wire_ahead ahead; /* what of the file is on its way into the cache */
 
     /* Room in the model's arrays. */

@@ -158,20 +158,23 @@ static inline int wire_next_len(struct wire *w, struct wire_len *f)
  * Who walks a large record calls this at every field: lines are asked for as fast as they are used, where a
  * burst of them would keep the memory busy and the next field waiting. */
 #define WIRE_AHEAD 4096
-#define WIRE_LINE  64
+#define WIRE_GRAIN 256
 struct wire_ahead {
     const uint8_t *at; /* up to where lines were asked for */
     const uint8_t *end;
 };
 
-/* Asks for the lines of the next WIRE_AHEAD bytes that were not asked for before. Pages that are not in
- * memory are not fetched by it. */
-static inline void wire_prefetch(struct wire_ahead *a, const uint8_t *at)
+/* Asks for the lines of the next WIRE_AHEAD bytes that were not asked for before, WIRE_GRAIN bytes at a time.
+ * Pages that are not in memory are not fetched by it. */
+PREFETCHES wire_prefetch(struct wire_ahead *a, const uint8_t *at)
 {
     const uint8_t *p = a->at > at ? a->at : at;
+    if (p - at > WIRE_AHEAD - WIRE_GRAIN)
+        return;
     const uint8_t *end = a->end - at > WIRE_AHEAD ? at + WIRE_AHEAD : a->end;
-    for (; end - p >= WIRE_LINE; p += WIRE_LINE)
-        __builtin_prefetch(p);
+    for (; end - p >= WIRE_GRAIN; p += WIRE_GRAIN)
+        for (size_t i = 0; i < WIRE_GRAIN; i += 64)
+            __builtin_prefetch(p + i);
     a->at = p;
 }
 

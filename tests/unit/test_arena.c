@@ -177,3 +177,28 @@ Test(arena, what_lies_elsewhere_counts_towards_the_limit)
     cr_assert_eq(arena_charge(&a, SIZE_MAX / 2), 0, "no limit");
     arena_free(&a);
 }
+
+#ifndef SACTAG_ARENA_MALLOC
+Test(arena, tells_what_lies_in_it)
+{
+    struct arena a, other;
+    arena_init(&a, 0);
+    arena_init(&other, 0);
+    cr_assert_not(arena_holds(&a, &a), "empty");
+    char *p[4];
+    for (size_t i = 0; i < 4; i++) /* the last three have chunks of their own */
+        cr_assert_not_null(p[i] = arena_alloc(&a, i ? (size_t)4 << 20 : 10, 1));
+    for (size_t round = 0; round < 2; round++)
+        for (size_t i = 0; i < 4; i++) {
+            cr_assert(arena_holds(&a, p[i]) && arena_holds(&a, p[i] + 9), "%zu", i);
+            cr_assert_not(arena_holds(&a, &a));
+            cr_assert_not(arena_holds(&other, p[i]));
+        }
+    char *late = arena_alloc(&other, 10, 1);
+    cr_assert(late && arena_holds(&other, late) && !arena_holds(&a, late));
+    arena_adopt(&a, &other);
+    cr_assert(arena_holds(&a, late) && arena_holds(&a, p[0]));
+    arena_free(&a);
+    cr_assert_not(arena_holds(&a, p[0]));
+}
+#endif

@@ -134,13 +134,52 @@ Test(names, texts_of_any_length_and_place)
     free(long_text);
 }
 
+Test(names, copies_are_what_is_compared)
+{
+    enum { N = 5000, LONG = 200 };
+    struct names t;
+    names_init(&t);
+    t.copied = true;
+    char(*text)[16] = calloc(N, sizeof *text), lasting[LONG], long_text[LONG];
+    cr_assert_not_null(text);
+    memset(lasting, 'l', LONG);
+    memset(long_text, 'l', LONG);
+    for (uint32_t i = 0; i < N; i++) {
+        snprintf(text[i], sizeof text[i], "val_%u", i);
+        cr_assert_eq(names_intern(&t, str_of(text[i])), i);
+    }
+    cr_assert_eq(names_intern(&t, (struct str){lasting, LONG}), N, "too long for a copy");
+    cr_assert_eq(names_intern(&t, (struct str){NULL, 0}), N + 1);
+    for (uint32_t i = 0; i < N; i++)
+        cr_assert_eq(names_text(&t, i).s, text[i], "the text itself is the caller's");
+    memset(text, 'x', N * sizeof *text); /* which a look-up leaves alone */
+    for (uint32_t i = 0; i < N; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "val_%u", i);
+        cr_assert_eq(names_find(&t, str_of(name)), i);
+        cr_assert(names_is(&t, i, str_of(name)));
+        cr_assert_not(names_is(&t, i, STR_LIT("val_")));
+        cr_assert_not(names_is(&t, (i + 1) % N, str_of(name)));
+    }
+    cr_assert(names_is(&t, N, (struct str){long_text, LONG}));
+    cr_assert_not(names_is(&t, N, (struct str){long_text, LONG - 1}));
+    cr_assert_eq(names_find(&t, (struct str){long_text, LONG}), N);
+    cr_assert(names_is(&t, N + 1, STR_LIT("")));
+    cr_assert_not(names_is(&t, N + 1, STR_LIT("x")));
+    cr_assert_geq(names_bytes(&t), N * (sizeof *t.refs + sizeof *t.keys + sizeof("val_1") - 1));
+    size_t before = names_bytes(&t);
+    cr_assert_eq(names_seal(&t) + names_bytes(&t), before);
+    names_free(&t);
+    free(text);
+}
+
 Test(names, sealed_ids_keep_their_text)
 {
     struct names t;
     names_init(&t);
     cr_assert_eq(names_seal(&t), 0, "empty");
     cr_assert_eq(names_intern(&t, STR_LIT("x")), 0, "nothing was sealed");
-    cr_assert_geq(names_seal(&t), sizeof(struct name_slot));
+    cr_assert_geq(names_seal(&t), sizeof *t.tags + sizeof *t.ids + sizeof *t.keys);
     cr_assert(t.n == 1 && str_is(names_text(&t, 0), "x"));
     cr_assert_eq(names_find(&t, STR_LIT("x")), NAME_NONE);
     cr_assert_eq(names_first_slot(&t, STR_LIT("x"), names_hash(&t, STR_LIT("x"))), NAME_NONE);

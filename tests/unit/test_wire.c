@@ -312,9 +312,11 @@ Test(wire, prefetching_stays_inside)
     struct wire_ahead ahead = {bytes, bytes + sizeof bytes};
     wire_prefetch(&ahead, bytes);
     cr_assert_eq(ahead.at, bytes + WIRE_AHEAD);
-    wire_prefetch(&ahead, bytes + 100); /* 36 of them are less than a line */
-    cr_assert_eq(ahead.at, bytes + WIRE_AHEAD + 64);
-    wire_prefetch(&ahead, bytes + sizeof bytes - 10);
+    wire_prefetch(&ahead, bytes + WIRE_GRAIN - 1); /* too few for once more */
+    cr_assert_eq(ahead.at, bytes + WIRE_AHEAD);
+    wire_prefetch(&ahead, bytes + WIRE_GRAIN + 100);
+    cr_assert_eq(ahead.at, bytes + WIRE_AHEAD + WIRE_GRAIN);
+    wire_prefetch(&ahead, bytes + sizeof bytes - WIRE_GRAIN - 10);
     cr_assert_eq(ahead.at, bytes + sizeof bytes - 10);
     wire_prefetch(&ahead, ahead.end);
     cr_assert_eq(ahead.at, ahead.end);
