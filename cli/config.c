@@ -1,3 +1,5 @@
+/* A --config file: one `option = value` a line; a flag may stand alone. Blank lines and what follows a # at
+ * the beginning of a line or after white space are ignored. */
 #include "cli/options.h"
 
 #include "cli/suggest.h"
@@ -6,9 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* One `option = value` a line; a flag may stand alone. Blank lines and what follows a # at the beginning of a
- * line or after white space are ignored. */
 
 #define LINE_MAX_BYTES 65536 /* of one line: no policy needs more, and no file can make us allocate */
 
@@ -33,11 +32,9 @@ static void cut_comment(char *line)
 
 static int find(const char *name)
 {
-    for (int id = 0; id < OPT_COUNT; id++) {
-        const struct option_spec *s = option_spec((enum option_id)id);
-        if (s->in_config && (strcmp(s->name, name) == 0 || (s->alias && strcmp(s->alias, name) == 0)))
+    for (int id = 0; id < OPT_COUNT; id++)
+        if (option_spec(id)->in_config && option_named(id, name))
             return id;
-    }
     return -1;
 }
 
@@ -46,7 +43,7 @@ static int unknown(const struct options *o, const char *place, const char *name)
     const char *words[2 * OPT_COUNT] = {NULL};
 
     for (int id = 0; id < OPT_COUNT; id++) {
-        const struct option_spec *s = option_spec((enum option_id)id);
+        const struct option_spec *s = option_spec(id);
         if (s->in_config) {
             words[2 * id] = s->name;
             words[2 * id + 1] = s->alias;
@@ -75,7 +72,7 @@ static int take_line(struct options *o, char *line, const char *place)
     int id = find(name);
     if (id < 0)
         return unknown(o, place, name);
-    const struct option_spec *s = option_spec((enum option_id)id);
+    const struct option_spec *s = option_spec(id);
     if (s->arg && (!value || !*value))
         return message_error(2, &o->voice, place, "%s needs a value: %s", s->name, s->arg);
     if (!s->repeatable && (o->given & OPT_BIT(id)))

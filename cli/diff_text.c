@@ -3,6 +3,7 @@
 #include "cli/groups.h"
 #include "cli/print_diff.h"
 #include "cli/row.h"
+#include "cli/style.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -10,14 +11,6 @@
 
 #define NAME_MARK '\001' /* where the region's name goes in a text; no escaped name holds it */
 
-#define RED   "\033[31m"
-#define GREEN "\033[32m"
-#define CYAN  "\033[36m"
-#define FAINT "\033[2m"
-#define BOLD  "\033[1m"
-#define RESET "\033[0m"
-
-/* One change with what is shown of it. */
 /* A run of changes in one call of one block. */
 struct section {
     size_t from, to; /* changes */
@@ -39,12 +32,6 @@ struct text {
     size_t n;
     struct widths w;
 };
-
-static void style(const struct text *t, FILE *f, const char *code)
-{
-    if (t->p->color)
-        fputs(code, f);
-}
 
 /* ---- sections ---- */
 
@@ -125,7 +112,7 @@ static void put_row(const struct text *t, FILE *f, char sign, const struct sacta
     const char *color = sign == '-' ? RED : sign == '+' ? GREEN : "";
     struct row row;
 
-    style(t, f, color);
+    style(f, t->p->color, color);
     row_begin(&row, f);
     row_put(&row, &sign, 1);
     row_gap(&row, cell_name(&row, r), t->w.name + 2);
@@ -139,7 +126,7 @@ static void put_row(const struct text *t, FILE *f, char sign, const struct sacta
     }
     row_flush(&row);
     if (*color)
-        style(t, f, RESET);
+        style(f, t->p->color, RESET);
     fputc('\n', f);
 }
 
@@ -166,9 +153,9 @@ struct range {
 
 static void put_hunk_head(const struct text *t, FILE *f, const struct range *r)
 {
-    style(t, f, CYAN);
+    style(f, t->p->color, CYAN);
     fprintf(f, "@@ -%zu,%zu +%zu,%zu @@", r->n_a ? r->a : r->a - 1, r->n_a, r->n_b ? r->b : r->b - 1, r->n_b);
-    style(t, f, RESET);
+    style(f, t->p->color, RESET);
     fprintf(f, " %c\n", NAME_MARK);
 }
 
@@ -390,6 +377,16 @@ static char *option_text(enum option_line l, const struct sactag_options *o)
     return NULL;
 }
 
+static void put_option_line(const struct text *t, char sign, const char *name, const char *value)
+{
+    FILE *f = t->p->f;
+
+    style(f, t->p->color, sign == '-' ? RED : GREEN);
+    fprintf(f, "%c%s = %s", sign, name, *value ? value : "(none)");
+    style(f, t->p->color, RESET);
+    fputc('\n', f);
+}
+
 /* One option, when it differs. `any` tells whether the hunk has been begun. */
 static bool put_option_change(const struct text *t, enum option_line l, const struct sactag_options *a,
                               const struct sactag_options *b, bool *any)
@@ -402,16 +399,14 @@ static bool put_option_change(const struct text *t, enum option_line l, const st
 
     if (ok && strcmp(x, y) != 0) {
         if (!*any) {
-            style(t, f, CYAN);
+            style(f, t->p->color, CYAN);
             fputs("@@ options @@", f);
-            style(t, f, RESET);
+            style(f, t->p->color, RESET);
             fputc('\n', f);
         }
         *any = true;
-        fprintf(f, "%s-%s = %s%s\n", t->p->color ? RED : "", names[l], *x ? x : "(none)",
-                t->p->color ? RESET : "");
-        fprintf(f, "%s+%s = %s%s\n", t->p->color ? GREEN : "", names[l], *y ? y : "(none)",
-                t->p->color ? RESET : "");
+        put_option_line(t, '-', names[l], x);
+        put_option_line(t, '+', names[l], y);
     }
     free(x);
     free(y);
@@ -432,11 +427,11 @@ static bool put_options(const struct text *t)
 
 static void put_side(const struct text *t, const char *sign, const struct diff_side *s)
 {
-    style(t, t->p->f, BOLD);
+    style(t->p->f, t->p->color, BOLD);
     fprintf(t->p->f, "%s ", sign);
     put_text(t->p->f, text_of(s->name));
     fprintf(t->p->f, " (%s)", s->kind);
-    style(t, t->p->f, RESET);
+    style(t->p->f, t->p->color, RESET);
     fputc('\n', t->p->f);
 }
 

@@ -30,7 +30,7 @@ static void print_group(const struct command *c, enum option_group group, const 
     bool any = false;
 
     for (int id = 0; id < OPT_COUNT; id++) {
-        const struct option_spec *s = option_spec((enum option_id)id);
+        const struct option_spec *s = option_spec(id);
         if (s->group != group || !((c->options | OPT_COMMON) & OPT_BIT(id)))
             continue;
         if (!any)

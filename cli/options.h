@@ -75,8 +75,11 @@ struct option_spec {
     bool in_config;  /* may stand in a --config file */
 };
 
-/* By enum option_id. */
-const struct option_spec *option_spec(enum option_id id);
+/* By enum option_id, which the callers count through: 0 to OPT_COUNT - 1. */
+const struct option_spec *option_spec(int id);
+
+/* Is this a long name of the option? */
+bool option_named(int id, const char *name);
 
 enum format { FORMAT_TEXT, FORMAT_TSV, FORMAT_JSON };
 enum when { WHEN_AUTO, WHEN_ALWAYS, WHEN_NEVER };
@@ -117,6 +120,10 @@ void options_free(struct options *o);
 /* Takes one option; `where` names it in messages ("--match", "FILE:3: match"). value is NULL for a flag.
  * Returns 0 or an exit code. */
 int options_take(struct options *o, enum option_id id, const char *value, const char *where);
+
+/* Should what goes to this descriptor be coloured? By --color, else on a terminal that NO_COLOR and TERM=dumb
+ * do not speak for. */
+bool color_on(enum when w, int fd);
 
 /* cli/config.c: takes the options of a file; those that the command line gave, and are no lists, are left
  * as they are. */

@@ -10,15 +10,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static bool color_wanted(const struct options *o, int fd)
-{
-    const char *no_color = getenv("NO_COLOR");
-
-    if (o->color != WHEN_AUTO)
-        return o->color == WHEN_ALWAYS;
-    return isatty(fd) && !(no_color && *no_color);
-}
-
 static int failed(const struct out *out, const struct options *o, const char *what)
 {
     message_error(5, &o->voice, out->name, "cannot %s: %s", what, strerror(errno));
@@ -183,7 +174,7 @@ int out_open(struct out *out, const struct options *o)
         e = open_stream(out, o);
     if (e)
         return out_close(out, o, e);
-    out->color = color_wanted(o, out->fd);
+    out->color = color_on(o->color, out->fd);
     return 0;
 }
 
