@@ -70,11 +70,6 @@ static int print_all(FILE *f, const struct options *o, const sactag_problems *li
     return ok ? 0 : message_nomem(&o->voice);
 }
 
-static bool any_policy(const struct options *o)
-{
-    return o->config || (o->given & OPT_POLICY);
-}
-
 static int print(struct options *o, const sactag_problems *list)
 {
     struct out out;

@@ -28,11 +28,6 @@ static int has_tags(struct side *s, const struct options *o, bool *tags, bool *l
     return e;
 }
 
-static bool any_policy(const struct options *o)
-{
-    return o->config || (o->given & OPT_POLICY);
-}
-
 /* Tags speak for themselves. What has none is decided: by the options given, else by those of the other side.
  */
 static int decide(struct side *s, const struct side *other, const struct options *o)

@@ -2,17 +2,6 @@
 #include "cli/print.h"
 #include "cli/progress.h"
 
-static int put(void *ctx, const char *text, size_t n)
-{
-    return fwrite(text, 1, n, ctx) == n ? 0 : -1;
-}
-
-/* A file that cannot be written stops a dump, too; that is reported when the file is closed. */
-static int dumped(struct input *in, const struct options *o, FILE *f, int status)
-{
-    return input_done(in, o, ferror(f) ? 0 : status);
-}
-
 /* With -v the forced shapes are shown even where the output has no room for them. */
 static int tell_forced(const struct input *in, const struct options *o, const sactag_plan *plan)
 {
@@ -36,7 +25,7 @@ static int decide(struct input *in, struct options *o, struct out *out)
         e = tell_forced(in, o, plan);
     struct page p = {.f = out->f, .color = out->color, .o = o, .in = in, .plan = plan};
     if (!e && o->dot)
-        e = dumped(in, o, out->f, sactag_dot(in->m, plan, put, out->f, in->d));
+        e = input_printed(in, o, out->f, sactag_dot(in->m, plan, put_piece, out->f, in->d));
     else if (!e)
         e = print_plan(&p);
     sactag_plan_free(plan);
@@ -56,7 +45,8 @@ static int run(struct options *o)
     if (!e)
         e = out_open(&out, o);
     if (!e) {
-        e = o->dump_ir ? dumped(&in, o, out.f, sactag_dump_ir(in.m, put, out.f, in.d)) : decide(&in, o, &out);
+        e = o->dump_ir ? input_printed(&in, o, out.f, sactag_dump_ir(in.m, put_piece, out.f, in.d))
+                       : decide(&in, o, &out);
         e = out_close(&out, o, e);
     }
     input_close(&in);

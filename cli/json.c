@@ -1,11 +1,10 @@
+/* json: the plan is the library's, the Linears have the same form: one a line, so that the output can be kept
+ * in git and read in a diff. What tsv prints as "-" is null. */
 #include "cli/json_put.h"
 #include "cli/print.h"
 
 #include <inttypes.h>
 #include <string.h>
-
-/* The Linears as JSON, in the form of sactag_plan_to_json(): one a line, so that the output can be kept in
- * git and read in a diff. What tsv prints as "-" is null. */
 
 static json_t *word(const char *s)
 {
@@ -57,16 +56,11 @@ static bool put_model(const struct page *p, const char *digest)
     return json_put(p->f, j, ok);
 }
 
-static int put_text_piece(void *ctx, const char *piece, size_t n)
-{
-    return fwrite(piece, 1, n, ctx) == n ? 0 : -1;
-}
-
 int print_plan_json(const struct page *p)
 {
-    int status = sactag_plan_to_json(p->plan, p->in->base, put_text_piece, p->f, p->in->d);
+    int status = sactag_plan_to_json(p->plan, p->in->base, put_piece, p->f, p->in->d);
 
-    return input_done(p->in, p->o, ferror(p->f) ? 0 : status); /* write errors stay with the file */
+    return input_printed(p->in, p->o, p->f, status);
 }
 
 int print_linears_json(const struct page *p)

@@ -121,6 +121,12 @@ void options_free(struct options *o);
  * Returns 0 or an exit code. */
 int options_take(struct options *o, enum option_id id, const char *value, const char *where);
 
+/* Was any option given that decides? */
+static inline bool any_policy(const struct options *o)
+{
+    return o->config || (o->given & OPT_POLICY);
+}
+
 /* Should what goes to this descriptor be coloured? By --color, else on a terminal that NO_COLOR and TERM=dumb
  * do not speak for. */
 bool color_on(enum when w, int fd);

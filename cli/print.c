@@ -30,6 +30,16 @@ int print_linears(const struct page *p)
     return print_linears_text(p);
 }
 
+int put_piece(void *ctx, const char *text, size_t n)
+{
+    return fwrite(text, 1, n, ctx) == n ? 0 : -1;
+}
+
+int input_printed(struct input *in, const struct options *o, FILE *f, int status)
+{
+    return input_done(in, o, ferror(f) ? 0 : status);
+}
+
 /* Columns that UTF-8 text takes, not counting that some characters are wide. */
 static size_t columns(const char *s, size_t n)
 {

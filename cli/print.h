@@ -34,6 +34,11 @@ int print_linears_json(const struct page *p);
  * exhausted. */
 bool print_forced(FILE *f, const sactag_plan *plan, const char *file);
 
+/* The `put` of the library's functions that print; ctx is the FILE. A file that cannot be written stops them,
+ * too: that is reported when it is closed, and `input_printed` turns the status into an exit code. */
+int put_piece(void *ctx, const char *text, size_t n);
+int input_printed(struct input *in, const struct options *o, FILE *f, int status);
+
 /* ---- cells */
 
 /* The number in decimal; returns its length. */

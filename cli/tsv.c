@@ -1,3 +1,4 @@
+/* tsv: one row a line, for programs. */
 #include "cli/print.h"
 
 #include <inttypes.h>

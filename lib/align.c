@@ -6,7 +6,7 @@
 #include <string.h>
 
 /* furthest[k]: how far in `a` one comes on diagonal k = i - j with d edits. The state before each d is kept,
- * to walk back. Lists are shorter than 2^32 (rows are numbered so). */
+ * to go back by. */
 struct search {
     const uint64_t *a, *b;
     int64_t n, m, max;
@@ -55,7 +55,7 @@ static int64_t find(struct search *s)
     return s->max + 1;
 }
 
-static void walk_back(const struct search *s, int64_t edits, void (*same)(void *, size_t, size_t), void *ctx)
+static void go_back(const struct search *s, int64_t edits, align_fn same, void *ctx)
 {
     int64_t i = s->n, j = s->m;
 
@@ -64,27 +64,25 @@ static void walk_back(const struct search *s, int64_t edits, void (*same)(void *
         int64_t k = i - j;
         int64_t from = k == -d || (k != d && before[k - 1] < before[k + 1]) ? k + 1 : k - 1;
         int64_t i0 = d ? before[from] : 0, j0 = d ? i0 - from : 0;
-        while (i > i0 && j > j0 && s->a[i - 1] == s->b[j - 1]) {
+        while (i > i0 && j > j0 && s->a[i - 1] == s->b[j - 1])
             same(ctx, (size_t)--i, (size_t)--j);
-        }
         i = i0, j = j0;
     }
 }
 
-int align(const uint64_t *a, size_t n, const uint64_t *b, size_t m, size_t max_edits,
-          void (*same)(void *ctx, size_t i, size_t j), void *ctx)
+int align(const struct key_lists *l, size_t max_edits, align_fn same, void *ctx)
 {
-    struct search s = {a, b, (int64_t)n, (int64_t)m, (int64_t)max_edits, NULL, NULL};
+    size_t most = l->n_a + l->n_b;
+    struct search s = {.a = l->a, .b = l->b, .n = (int64_t)l->n_a, .m = (int64_t)l->n_b};
     int64_t edits = IR_EMEM;
 
-    if ((size_t)s.max > n + m)
-        s.max = (int64_t)(n + m);
+    s.max = (int64_t)(max_edits < most ? max_edits : most);
     s.furthest = calloc((size_t)(2 * s.max + 3), sizeof *s.furthest);
     s.kept = calloc((size_t)s.max + 1, sizeof *s.kept);
     if (s.furthest && s.kept)
         edits = find(&s);
     if (edits >= 0 && edits <= s.max)
-        walk_back(&s, edits, same, ctx);
+        go_back(&s, edits, same, ctx);
     for (int64_t d = 0; s.kept && d <= s.max; d++)
         free(s.kept[d]);
     free(s.kept);

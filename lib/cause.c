@@ -184,9 +184,10 @@ static const char *told_by_kind(enum reason_kind a, enum reason_kind b)
     return a == REASON_ADDMM ? "it no longer runs as addmm" : NULL;
 }
 
-static int explain(struct causes *c, const struct cause_call *k, const struct sactag_change *change,
-                   const struct sactag_row *a, const struct sactag_row *b, struct sactag_text *out)
+static int explain(struct causes *c, const struct cause_call *k, struct sactag_change *change,
+                   const struct sactag_row *a, const struct sactag_row *b)
 {
+    struct sactag_text *out = &change->cause;
     struct reason ra = reason_of(a), rb = reason_of(b);
     const char *told = told_by_kind(ra.kind, rb.kind);
 
@@ -207,17 +208,17 @@ static int explain(struct causes *c, const struct cause_call *k, const struct sa
     return takes_turns(&ra) && takes_turns(&rb) ? say_shift(c, out, k) : 0;
 }
 
-int causes_next(struct causes *c, const struct sactag_change *change, const struct sactag_row *a,
-                const struct sactag_row *b, struct sactag_text block, struct sactag_text *cause)
+int causes_next(struct causes *c, struct sactag_change *change, const struct sactag_row *a,
+                const struct sactag_row *b, struct sactag_text block)
 {
     struct cause_call *k = call_of(c, block, b ? b->call : a ? a->call : 0);
     unsigned explained = SACTAG_DIFFERS_POLICY | SACTAG_DIFFERS_REASON | SACTAG_DIFFERS_BLOCK;
     int e = 0;
 
-    *cause = (struct sactag_text){NULL, 0};
+    change->cause = (struct sactag_text){NULL, 0};
     see_order(k, change);
     if (a && b && (change->differs & explained))
-        e = explain(c, k, change, a, b, cause);
+        e = explain(c, k, change, a, b);
     see_shift(k, change, a, b);
     return e;
 }

@@ -27,9 +27,9 @@ struct causes {
 int causes_init(struct causes *c, size_t rows, struct arena *arena);
 void causes_free(struct causes *c);
 
-/* The next change: a or b is NULL where there is none, `block` the name of its block in b (of a's, when it
- * was removed). Sets *cause. 0 or IR_EMEM (not reported). */
-int causes_next(struct causes *c, const struct sactag_change *change, const struct sactag_row *a,
-                const struct sactag_row *b, struct sactag_text block, struct sactag_text *cause);
+/* Sets the cause of the next change: a or b is NULL where there is none, `block` the name of its block in b
+ * (of a's, when it was removed). 0 or IR_EMEM (not reported). */
+int causes_next(struct causes *c, struct sactag_change *change, const struct sactag_row *a,
+                const struct sactag_row *b, struct sactag_text block);
 
 #endif

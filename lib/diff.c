@@ -52,7 +52,7 @@ static int intern_blocks(struct names *names, uint32_t **to, const sactag_plan *
     memset(*to, 0xff, (n + 1) * sizeof **to);
     for (size_t i = 0; i < n; i++) {
         sactag_plan_block(p, i, &b);
-        if (names_intern(names, (struct str){b.fqn.s, b.fqn.n}) == NAME_NONE)
+        if (names_intern(names, str_from(b.fqn)) == NAME_NONE)
             return IR_EMEM;
     }
     return 0;
@@ -60,7 +60,7 @@ static int intern_blocks(struct names *names, uint32_t **to, const sactag_plan *
 
 static bool same_block(struct block_map *m, const struct sactag_row *a, const struct sactag_row *b)
 {
-    struct str x = {a->block.s, a->block.n}, y = {b->block.s, b->block.n};
+    struct str x = str_from(a->block), y = str_from(b->block);
 
     if (str_eq(x, y))
         return true;
@@ -91,8 +91,8 @@ static bool dims_differ(int64_t a, int64_t b)
 
 static bool reasons_differ(const struct sactag_row *a, const struct sactag_row *b)
 {
-    struct reason x = reason_parse((struct str){a->reason.s, a->reason.n});
-    struct reason y = reason_parse((struct str){b->reason.s, b->reason.n});
+    struct reason x = reason_parse(str_from(a->reason));
+    struct reason y = reason_parse(str_from(b->reason));
 
     if (x.kind == REASON_NONE || y.kind == REASON_NONE)
         return false;
@@ -127,9 +127,8 @@ static enum sactag_change_kind kind_of(unsigned differs)
  */
 static bool no_mm(const struct sactag_row *r)
 {
-    struct reason reason = reason_parse((struct str){r->reason.s, r->reason.n});
-    return reason_of_neighbour(&reason) ||
-           (reason.kind == REASON_NONE && !mm_op_named((struct str){r->op.s, r->op.n}));
+    struct reason reason = reason_parse(str_from(r->reason));
+    return reason_of_neighbour(&reason) || (reason.kind == REASON_NONE && !mm_op_named(str_from(r->op)));
 }
 
 static int see_side(struct side *s, const struct sactag_row *rows, uint32_t n, const sactag_plan *p)
@@ -162,7 +161,6 @@ static int tell(struct differ *x, uint32_t i, uint32_t j)
 {
     const struct sactag_row *a = i == IR_NONE ? NULL : &x->pairs.a[i];
     const struct sactag_row *b = j == IR_NONE ? NULL : &x->pairs.b[j];
-
     const struct sactag_row *at = b ? b : a;
 
     if (!at || (!(a && b) && need_not_match(at, a ? &x->side_a : &x->side_b, a ? &x->side_b : &x->side_a)))
@@ -176,7 +174,7 @@ static int tell(struct differ *x, uint32_t i, uint32_t j)
     } else {
         c->kind = a ? SACTAG_REMOVED : SACTAG_ADDED;
     }
-    return causes_next(&x->causes, c, a, b, at->block, &c->cause);
+    return causes_next(&x->causes, c, a, b, at->block);
 }
 
 /* What is only in a, from where we are up to row `end`; with end IR_NONE as long as there is nothing else. */

@@ -60,39 +60,39 @@ static int unknown_member(struct json_reader *r, const char *where, uint32_t nam
                            (int)(raw.n < FOUND_MOST ? raw.n : FOUND_MOST), raw.s);
 }
 
-int json_members(struct json_reader *r, const char *where, uint32_t object, const char *const *names,
-                 size_t n, uint32_t *found, bool others)
+/* Of the member whose name is `token`; the number of names when it has none of them. */
+static size_t find_name(const struct json_reader *r, const struct json_object *want, uint32_t token)
 {
-    for (size_t i = 0; i < n; i++)
+    struct str raw = json_raw(&r->j, token);
+    size_t i = 0;
+
+    while (i < want->n && !str_is(raw, want->names[i]))
+        i++;
+    return i;
+}
+
+int json_members(struct json_reader *r, const char *where, uint32_t object, const struct json_object *want,
+                 uint32_t *found)
+{
+    for (size_t i = 0; i < want->n; i++)
         found[i] = JSON_NONE;
     if (json_kind(&r->j, object) != JSON_KIND_OBJECT)
         return json_expected(r, where, "an object", object);
     for (uint32_t t = json_first(&r->j, object); t != JSON_NONE; t = json_next_member(&r->j, object, t)) {
-        struct str raw = json_raw(&r->j, t);
-        size_t i = 0;
-        while (i < n && !str_is(raw, names[i]))
-            i++;
-        if (i == n && !others)
+        size_t i = find_name(r, want, t);
+        if (i == want->n && !want->others)
             return unknown_member(r, where, t);
-        if (i == n)
+        if (i == want->n)
             continue;
         if (found[i] != JSON_NONE)
-            return plan_file_error(r->d, json_place(r, t), "%s: a second member '%s'", where, names[i]);
+            return plan_file_error(r->d, json_place(r, t), "%s: a second member '%s'", where, want->names[i]);
         found[i] = t + 1;
     }
-    return 0;
-}
-
-int json_members_needed(struct json_reader *r, const char *where, uint32_t object, const char *const *names,
-                        size_t n, size_t needed, uint32_t *found, bool others)
-{
-    int e = json_members(r, where, object, names, n, found, others);
-
-    for (size_t i = 0; !e && i < needed; i++)
+    for (size_t i = 0; want->all && i < want->n; i++)
         if (found[i] == JSON_NONE)
             return plan_file_error(r->d, json_place(r, object), "%s: expected a member '%s'", where,
-                                   names[i]);
-    return e;
+                                   want->names[i]);
+    return 0;
 }
 
 int json_read_text(struct json_reader *r, const char *where, uint32_t token, bool nullable, struct str *out)

@@ -23,13 +23,18 @@ struct place json_place(struct json_reader *r, uint32_t token);
 /* "line 3, column 7: WHERE: expected WHAT but found TOKEN". Returns IR_EINPUT. */
 int json_expected(struct json_reader *r, const char *where, const char *what, uint32_t token);
 
+/* Which members an object has. */
+struct json_object {
+    const char *const *names;
+    size_t n;
+    bool all;    /* each of them must be there */
+    bool others; /* members that are not named are allowed */
+};
+
 /* The members of an object by their names: found[i] is the value of names[i], JSON_NONE when absent. No name
- * may occur twice. `others`: members that are not named are allowed; else that is an error. */
-int json_members(struct json_reader *r, const char *where, uint32_t object, const char *const *names,
-                 size_t n, uint32_t *found, bool others);
-/* The same; all of the first `needed` must be there. */
-int json_members_needed(struct json_reader *r, const char *where, uint32_t object, const char *const *names,
-                        size_t n, size_t needed, uint32_t *found, bool others);
+ * may occur twice. 0, IR_EINPUT or IR_EMEM, reported. */
+int json_members(struct json_reader *r, const char *where, uint32_t object, const struct json_object *want,
+                 uint32_t *found);
 
 /* A string, decoded and without the escapes of names; may hold any byte. With `nullable` null gives n = 0. */
 int json_read_text(struct json_reader *r, const char *where, uint32_t token, bool nullable, struct str *out);

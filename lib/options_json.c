@@ -6,9 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static const char *const match_words[] = {"exact", "substring", "glob"}; /* enum match */
-static const char *const rule_words[] = {"onnx", "torch"};               /* enum mm_rule */
-static const char *const order_words[] = {"auto", "file"};
+const char *const match_words[3] = {"exact", "substring", "glob"};
+const char *const rule_words[2] = {"onnx", "torch"};
+const char *const order_words[2] = {"auto", "file"};
 
 /* ---- text ---- */
 

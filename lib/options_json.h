@@ -7,6 +7,9 @@
 
 #include <jansson.h>
 
+/* The words of options: by enum match, enum mm_rule, and whether the file's order is taken. */
+extern const char *const match_words[3], *const rule_words[2], *const order_words[2];
+
 /* A new reference; NULL when memory is exhausted. */
 json_t *options_to_json(const struct policy_options *o);
 

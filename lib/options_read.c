@@ -1,10 +1,7 @@
 #include "lib/options_read.h"
 
+#include "lib/options_json.h"
 #include "lib/reason.h"
-
-static const char *const match_words[] = {"exact", "substring", "glob"};
-static const char *const rule_words[] = {"onnx", "torch"};
-static const char *const order_words[] = {"auto", "file"};
 
 enum option_key {
     FQNS,
@@ -80,15 +77,6 @@ static int read_shapes(struct json_reader *r, const char *where, uint32_t list, 
     return 0;
 }
 
-/* The word's position, counted from `first`. */
-static int read_choice(struct json_reader *r, const char *where, uint32_t t, const char *const *words,
-                       size_t n, size_t first, size_t *out)
-{
-    int e = json_read_word(r, where, t, words, n, out);
-    *out += first;
-    return e;
-}
-
 static int read_profile(struct json_reader *r, uint32_t t, size_t *out)
 {
     *out = SACTAG_PROFILE_NONE;
@@ -103,30 +91,31 @@ static int read_profile(struct json_reader *r, uint32_t t, size_t *out)
 static int read_words(struct json_reader *r, const uint32_t *at, struct sactag_options *o)
 {
     size_t match = 0, rule = 0, order = 0, profile = 0;
-    int e = read_choice(r, "options.match", at[MATCH], match_words, 3, SACTAG_MATCH_EXACT, &match);
+    int e = json_read_word(r, "options.match", at[MATCH], match_words, 3, &match);
 
     if (!e)
         e = read_profile(r, at[PROFILE], &profile);
     if (!e)
-        e = read_choice(r, "options.mm_rule", at[MM_RULE], rule_words, 2, SACTAG_MM_ONNX, &rule);
+        e = json_read_word(r, "options.mm_rule", at[MM_RULE], rule_words, 2, &rule);
     if (!e)
-        e = read_choice(r, "options.order", at[ORDER], order_words, 2, SACTAG_ORDER_AUTO, &order);
+        e = json_read_word(r, "options.order", at[ORDER], order_words, 2, &order);
     if (!e)
         e = json_read_bool(r, "options.strict", at[STRICT], &o->strict);
     if (!e)
         e = json_read_bool(r, "options.specialize", at[SPECIALIZE], &o->specialize);
-    o->match = (enum sactag_match)match;
-    o->mm_rule = (enum sactag_mm_rule)rule;
-    o->order = (enum sactag_order)order;
+    o->match = (enum sactag_match)(SACTAG_MATCH_EXACT + match);
+    o->mm_rule = (enum sactag_mm_rule)(SACTAG_MM_ONNX + rule);
+    o->order = (enum sactag_order)(SACTAG_ORDER_AUTO + order);
     o->profile = (enum sactag_profile)profile;
     return e;
 }
 
 int options_from_json(struct sactag_options *out, struct json_reader *r, uint32_t object)
 {
-    uint32_t at[N_KEYS];
     /* An option that we do not know may change any decision: not to be passed over. */
-    int e = json_members_needed(r, "options", object, keys, N_KEYS, N_KEYS, at, false);
+    static const struct json_object want = {keys, N_KEYS, .all = true, .others = false};
+    uint32_t at[N_KEYS];
+    int e = json_members(r, "options", object, &want, at);
 
     sactag_options_init(out);
     if (!e)

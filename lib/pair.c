@@ -187,7 +187,7 @@ static int align_from(struct pairer *x, uint32_t i, uint32_t j)
         return 0;
     x->base_a = i;
     x->base_b = j;
-    return align(x->keys.a + i, n, x->keys.b + j, m, PAIR_EDITS, take_same, x);
+    return align(&(struct key_lists){x->keys.a + i, x->keys.b + j, n, m}, PAIR_EDITS, take_same, x);
 }
 
 /* The open rows behind each pair of neighbours that are matched, and those in front of all. */

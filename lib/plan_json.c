@@ -44,7 +44,7 @@ static void set(struct writer *w, json_t *object, const char *key, json_t *value
 
 static json_t *text(struct sactag_text t)
 {
-    return name_to_json((struct str){t.s, t.n});
+    return name_to_json(str_from(t));
 }
 
 static json_t *shape(struct sactag_shape s)

@@ -41,8 +41,9 @@ static int read_version(struct json_reader *r, uint32_t t)
 static int read_digest(struct json_reader *r, uint32_t model, struct plan_file *f)
 {
     static const char *const names[] = {"digest"};
+    static const struct json_object want = {names, 1, .all = true, .others = true};
     uint32_t t;
-    int e = json_members_needed(r, "model", model, names, 1, 1, &t, true);
+    int e = json_members(r, "model", model, &want, &t);
 
     if (e)
         return e;
@@ -99,12 +100,13 @@ static int read_cell(struct json_reader *r, struct sactag_row *row, uint32_t i, 
 
 static int read_row(struct json_reader *r, struct plan_file *f, uint32_t object)
 {
+    static const struct json_object want = {plan_columns, N_COLUMNS, .all = true, .others = true};
     uint32_t i = f->n_rows, at[N_COLUMNS];
     char where[32];
 
     snprintf(where, sizeof where, "rows[%" PRIu32 "]", i);
     f->places[i] = json_place(r, object);
-    int e = json_members_needed(r, where, object, plan_columns, N_COLUMNS, N_COLUMNS, at, true);
+    int e = json_members(r, where, object, &want, at);
     for (int c = 0; !e && c < N_COLUMNS; c++)
         e = read_cell(r, &f->rows[i], i, (enum plan_column)c, at[c]);
     f->n_rows += e == 0;
@@ -141,8 +143,9 @@ static int check_derived(struct json_reader *r, const uint32_t *at)
 
 static int read_document(struct json_reader *r, struct plan_file *f)
 {
+    static const struct json_object want = {keys, N_KEYS, .others = true};
     uint32_t at[N_KEYS];
-    int e = json_members(r, "plan", 0, keys, N_KEYS, at, true);
+    int e = json_members(r, "plan", 0, &want, at);
 
     if (e)
         return e;

@@ -1,4 +1,4 @@
-/* The text of sac.plan → what is needed to undo it. */
+/* Reading sac.plan: its text → what is needed to undo the tagging. */
 #include "lib/plan_meta.h"
 
 #include "schema/json.h"
@@ -9,13 +9,6 @@ enum {
     DEPTH_MAX = 16, /* ours has 4 */
     KEYS_MAX = 16   /* ours has 3 */
 };
-
-const char *carrier_name(enum carrier c)
-{
-    static const char *const names[] = {
-        [CARRIER_METADATA] = "metadata", [CARRIER_ATTRIBUTE] = "attribute", [CARRIER_POPART] = "popart"};
-    return names[c];
-}
 
 /* Reading one entry. `why` says what is wrong; it stays NULL when the text does not even look like ours. */
 struct entry {

@@ -53,6 +53,4 @@ int plan_meta_text(char **text, char **digest, struct ir_model *m, const struct 
 int plan_meta_read(struct plan_meta *out, struct ir_model *m, struct diag *d);
 void plan_meta_free(struct plan_meta *pm);
 
-const char *carrier_name(enum carrier c);
-
 #endif

@@ -12,11 +12,6 @@ struct show {
     struct str path;
 };
 
-static const char *carrier_name(enum carrier c)
-{
-    return c == CARRIER_ATTRIBUTE ? "attribute" : c == CARRIER_POPART ? "popart" : "metadata";
-}
-
 /* "forced:4096x64:moe.router.gate" tells the rhs. */
 static struct mm_shape shape_in(struct str reason)
 {

@@ -28,6 +28,9 @@ int strip_write(struct ir_model *m, struct sink *to, struct diag *d);
 /* The digest of TAGS.md 4, of a tagged model too. */
 int tag_digest(struct ir_model *m, char out[DIGEST_TEXT], struct diag *d);
 
+/* "metadata", "attribute", "popart". */
+const char *carrier_name(enum carrier c);
+
 /* What a node's tag says. Text is the model's. */
 struct tag {
     uint32_t node;

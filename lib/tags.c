@@ -1,4 +1,4 @@
-/* Reading tags. */
+/* Reading tags: of each node, on the carrier that sac.plan names or that is found. */
 #include "lib/plan_meta.h"
 #include "lib/tag.h"
 
@@ -12,6 +12,13 @@ struct load {
     struct diag *d;
     size_t cap;
 };
+
+const char *carrier_name(enum carrier c)
+{
+    static const char *const names[] = {
+        [CARRIER_METADATA] = "metadata", [CARRIER_ATTRIBUTE] = "attribute", [CARRIER_POPART] = "popart"};
+    return names[c];
+}
 
 /* "BLOCK#CALL"; without a number all of it is the block. */
 static void read_region(struct tag *t, struct str s)

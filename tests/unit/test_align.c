@@ -30,7 +30,8 @@ static size_t common(const char *x, const char *y, size_t max_edits, int want)
         a[i] = (uint64_t)x[i];
     for (size_t j = 0; y[j]; j++)
         b[j] = (uint64_t)y[j];
-    cr_assert_eq(align(a, strlen(x), b, strlen(y), max_edits, take, &f), want, "%s %s", x, y);
+    const struct key_lists lists = {a, b, strlen(x), strlen(y)};
+    cr_assert_eq(align(&lists, max_edits, take, &f), want, "%s %s", x, y);
     cr_assert(!f.rising);
     return f.n;
 }

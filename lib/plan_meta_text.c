@@ -26,17 +26,10 @@ static void append(struct text *t, json_t *array, json_t *value)
         t->failed = true;
 }
 
-/* A name: escaped, which is always valid text. */
+/* An empty name is text, too. */
 static json_t *name(struct str s)
 {
-    size_t n = str_escape(NULL, 0, s);
-    char *p = malloc(n + 1);
-    if (!p)
-        return NULL;
-    str_escape(p, n + 1, s);
-    json_t *j = json_stringn(p, n);
-    free(p);
-    return j;
+    return s.n ? name_to_json(s) : json_string("");
 }
 
 static json_t *names(struct text *t, const struct str *list, uint32_t n)
