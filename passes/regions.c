@@ -14,6 +14,7 @@ struct crossing {
 struct crossings {
     struct crossing *a;
     size_t n, cap;
+    uint32_t *entered; /* per slot: the region that its value was seen to enter last, and two; outside: 1 */
 };
 
 static int add(struct crossings *c, uint32_t region, uint32_t value, bool out)
@@ -49,6 +50,10 @@ static int collect_use(struct state *s, const uint32_t *maker, uint32_t step, st
     uint32_t from = region_of_maker(s, maker, u), to = s->region_of[step];
     if (from == to || bits_has(s->is_param, u.value) || facts_fixed(&s->facts, u))
         return 0;
+    uint32_t *entered = &c->entered[walk_slot(&s->walk, u)];
+    if (*entered == to + 2) /* once for each region, not for each operand: nodes may have many of one value */
+        return 0;
+    *entered = to + 2;
     mark_leaves(s, u);
     int rc = add(c, from, u.value, true);
     return rc ? rc : add(c, to, u.value, false);
@@ -59,6 +64,9 @@ static int collect(struct state *s, struct crossings *c)
     const struct walk *w = &s->walk;
     uint32_t *maker;
     int rc = walk_makers(w, &maker);
+    c->entered = calloc((size_t)w->n_slots + 1, sizeof *c->entered);
+    if (!rc && !c->entered)
+        rc = IR_EMEM;
     for (uint32_t i = 0; !rc && i < w->n_steps; i++) {
         struct step st = walk_step(w, i);
         uint32_t n_in = ir_node_n_in(&s->m->nodes[st.node]);
@@ -116,5 +124,6 @@ int pass_regions(struct state *s)
     if (!rc)
         rc = publish(p, &c);
     free(c.a);
+    free(c.entered);
     return rc;
 }

@@ -5,7 +5,8 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-/* A function that calls functions that call functions ... : no exporter goes near this. */
+/* An operand counts as if this much were kept for it: it is looked at each time that its node runs. */
+#define OPERAND_BYTES 8
 
 void walk_free(struct walk *w)
 {
@@ -14,6 +15,7 @@ void walk_free(struct walk *w)
     free(w->local);
     free(w->counts);
     free(w->child_of);
+    free(w->origins);
     *w = (struct walk){0};
 }
 
@@ -155,7 +157,8 @@ static int charge(struct walker *k, size_t bytes)
 
 static int open_frame(struct walker *k, uint32_t parent, uint32_t node, uint32_t graph, uint32_t *frame)
 {
-    int rc = charge(k, sizeof(struct frame) + (size_t)k->w->counts[graph] * WALK_SLOT_BYTES);
+    size_t slot = WALK_SLOT_BYTES + (k->w->flat ? 0 : sizeof *k->w->origins);
+    int rc = charge(k, sizeof(struct frame) + k->w->counts[graph] * slot);
     return rc ? rc : push_frame(k->w, parent, node, graph, frame);
 }
 
@@ -191,7 +194,8 @@ static int emit(struct walker *k, uint32_t node, uint32_t frame)
     if (w->n_steps >= k->limits.steps || w->n_steps == UINT32_MAX - 1)
         return diag_error(k->d, IR_EINPUT, "calls of functions expand to more than %llu nodes",
                           (unsigned long long)k->limits.steps);
-    int rc = charge(k, sizeof *w->steps);
+    size_t operands = w->flat ? 0 : ir_node_n_in(&w->m->nodes[node]); /* what is flat runs once */
+    int rc = charge(k, sizeof *w->steps + operands * OPERAND_BYTES);
     if (rc)
         return rc;
     if (grow(&w->steps, &w->cap_steps, (size_t)w->n_steps + 1, sizeof *w->steps) != 0)
@@ -278,7 +282,12 @@ int walk_build_from(struct walk *w, struct ir_model *m, uint32_t root, const str
     int rc = number_values(w);
     if (!rc)
         rc = walk_as_it_stands(&k, root, &done);
-    return rc || done ? rc : walk_in_order(&k, root);
+    if (rc || done)
+        return rc;
+    rc = walk_in_order(&k, root);
+    if (!rc && !w->flat)
+        w->origins = calloc((size_t)w->n_slots + 1, sizeof *w->origins);
+    return rc || w->flat || w->origins ? rc : IR_EMEM;
 }
 
 /* The frame whose graph defines the value: a body sees what encloses it. */
@@ -292,27 +301,50 @@ static struct use owner(const struct walk *w, struct use u)
     return u;
 }
 
-struct use walk_resolve_nested(const struct walk *w, struct use u)
+/* From a value that its frame owns to where the frame has it from: false when it is made there. */
+static bool one_call_on(const struct walk *w, struct use *u)
 {
     const struct ir_model *m = w->m;
-    for (;;) {
-        u = owner(w, u);
-        if (u.value == IR_NONE)
-            return u;
-        const struct ir_value *v = &m->values[u.value];
-        const struct frame *f = &w->frames[u.frame];
-        if (v->kind == IR_VALUE_INPUT && m->graphs[f->graph].kind == IR_GRAPH_FUNCTION) {
-            u = (struct use){f->parent, ir_node_input(m, &m->nodes[f->node], v->def)};
-        } else if (v->kind == IR_VALUE_NODE && m->ops[m->nodes[v->def].op].function != IR_NONE) {
-            uint32_t graph = m->ops[m->nodes[v->def].op].function;
-            uint32_t child = walk_child(w, u.frame, v->def, graph);
-            if (child == IR_NONE || v->out >= m->graphs[graph].n_outputs)
-                return (struct use){u.frame, IR_NONE};
-            u = (struct use){child, m->graphs[graph].outputs[v->out]};
-        } else {
-            return u;
-        }
+    const struct ir_value *v = &m->values[u->value];
+    const struct frame *f = &w->frames[u->frame];
+    if (v->kind == IR_VALUE_INPUT && m->graphs[f->graph].kind == IR_GRAPH_FUNCTION) {
+        *u = owner(w, (struct use){f->parent, ir_node_input(m, &m->nodes[f->node], v->def)});
+        return true;
     }
+    uint32_t graph = v->kind == IR_VALUE_NODE ? m->ops[m->nodes[v->def].op].function : IR_NONE;
+    if (graph == IR_NONE)
+        return false;
+    uint32_t child = walk_child(w, u->frame, v->def, graph);
+    if (child == IR_NONE || v->out >= m->graphs[graph].n_outputs)
+        *u = (struct use){u->frame, IR_NONE};
+    else
+        *u = owner(w, (struct use){child, m->graphs[graph].outputs[v->out]});
+    return true;
+}
+
+/* Calls within calls make long ways, which many values share: what a way led to is kept for all that it went
+ * through. */
+struct use walk_resolve_nested(const struct walk *w, struct use u)
+{
+    struct use first = owner(w, u), end = first;
+    while (end.value != IR_NONE) {
+        struct origin known = w->origins[walk_slot(w, end)];
+        if (known.frame_1) {
+            end = (struct use){known.frame_1 - 1, known.value};
+            break;
+        }
+        if (!one_call_on(w, &end))
+            break;
+    }
+    for (u = first; u.value != IR_NONE;) {
+        struct origin *o = &w->origins[walk_slot(w, u)];
+        if (o->frame_1)
+            break;
+        *o = (struct origin){end.frame + 1, end.value};
+        if (!one_call_on(w, &u))
+            break;
+    }
+    return end;
 }
 
 int walk_attr(const struct walk *w, struct step s, const char *name, struct ir_attr *out)

@@ -45,6 +45,12 @@ static inline bool use_same(struct use a, struct use b)
     return a.value == b.value && a.frame == b.frame;
 }
 
+/* Where a value of a frame comes from. */
+struct origin {
+    uint32_t frame_1; /* the frame, and one; 0: nobody has asked yet */
+    uint32_t value;
+};
+
 struct walk {
     struct ir_model *m;
     struct frame *frames;
@@ -58,6 +64,7 @@ struct walk {
     uint32_t n_slots;   /* sum over frames of their graphs' values */
     uint32_t *child_of; /* open addressing: (parent frame, node, graph) → frame */
     size_t child_mask;
+    struct origin *origins; /* per slot, filled when it is asked for; NULL when flat */
     bool flat;   /* one graph and nothing else: every use is resolved, and a value's id is its slot */
     bool sorted; /* was every graph's node list in topological order? */
 };

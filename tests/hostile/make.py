@@ -185,6 +185,17 @@ def function_files():
     many = [node("MatMul", ["a%d" % i if i else "x", "w"], ["a%d" % (i + 1) if i < 99 else "y"], "n%d" % i) for i in range(100)]
     F["calls_of_many.onnx"] = nest(7, 8, many)
     F["calls_deep.onnx"] = nest(2000, 1, [mm("x", "w", "y", "n")])
+
+    def calls(function_name, times):
+        return model(graph([node(function_name, X_W, ["y%d" % i], domain="f") for i in range(times)]), functions=bodies)
+    # Each of many nodes asks where a value comes from that 500 calls hand on; nodes with many operands run often.
+    asked = [node("Relu", ["y"], ["r%d" % i]) for i in range(10)]
+    bodies = [function("f0", [mm("x", "w", "y", "n")])]
+    bodies += [function("f%d" % i, [node("f%d" % (i - 1), X_W, ["y"], domain="f")] + asked) for i in range(1, 500)]
+    F["calls_handed_on.onnx"] = calls("f499", 100)
+    bodies = [function("s", [node("Sum", ["x"] * 20000, ["t"]), mm("t", "w", "y", "n")])]
+    F["calls_of_operands.onnx"] = calls("s", 5000)
+    F["calls_of_operands_less.onnx"] = calls("s", 300)
     F["recursive.onnx"] = model(graph([node("r", X_W, ["y"], "top", domain="f")]), functions=[function("r", [node("r", X_W, ["y"], "again", domain="f")])])
     F["recursive_two.onnx"] = model(graph([node("r", X_W, ["y"], "top", domain="f")]),
                                     functions=[function(a, [node(b, X_W, ["y"], "to_" + b, domain="f")]) for a, b in ("rs", "sr")])

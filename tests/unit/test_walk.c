@@ -288,6 +288,40 @@ Test(walk, memory_is_charged)
     assert_says(&b, DIAG_ERROR, "need more memory than the limit of 95 bytes");
 }
 
+/* What runs at each call is charged at each call: a step of 8 bytes and its two operands of 8 each, a frame
+ * of 32, and 16 + 8 for each of its two values; the main graph's frame has three values. */
+Test(walk, operands_of_calls_are_charged)
+{
+    bench_add(&b, "in x\nc1: y = local::F(x)\nc2: z = local::F(x)\nout z\n"
+                  "function local::F(a) -> (c)\nS: c = Sum(a,a)\nend");
+    struct arena memory;
+    struct walk_limits limits = {.steps = 10, .memory = &memory};
+    arena_init(&memory, 1000);
+    cr_assert_eq(build(10), 0);
+    walk_free(&w);
+    cr_assert_eq(walk_build_from(&w, &b.m, 0, &limits, &b.d), 0);
+    cr_assert_eq(memory.total, 32 + 3 * 24 + 2 * (8 + 2 * 8 + 32 + 2 * 24));
+}
+
+/* Where a value comes from is the same for each that asks, the first and those after it, in any order. */
+Test(walk, resolved_again)
+{
+    bench_add(
+        &b,
+        "in x\ncall: y = local::Outer(x)\nR: z = Relu(y)\nS: u = Relu(y)\nout z\n"
+        "function local::Outer(a) -> (c)\ni: b = local::Inner(a)\nT: t = Relu(b)\nj: c = local::Inner(b)\nend\n"
+        "function local::Inner(p) -> (q)\nM: q = Relu(p)\nend");
+    cr_assert_eq(build(100), 0);
+    cr_assert_str_eq(steps(), "M@2 T@1 M@3 R@0 S@0");
+    for (int i = 0; i < 2; i++) {
+        cr_assert_str_eq(source(at("R", 0), 0), "q@3");
+        cr_assert_str_eq(source(at("M", 3), 0), "q@2");
+        cr_assert_str_eq(source(at("T", 1), 0), "q@2");
+        cr_assert_str_eq(source(at("M", 2), 0), "x@0");
+        cr_assert_str_eq(source(at("S", 0), 0), "q@3");
+    }
+}
+
 /* Nodes of one graph that run as they stand take no steps, and values tell what makes them. */
 Test(walk, as_it_stands)
 {
