@@ -172,6 +172,16 @@ static size_t run_of(const struct annots *a, size_t i)
     return n - i;
 }
 
+/* Fetches a node's record into the cache, as far as it is of usual length: it will be walked. */
+#define RECORD_USUAL 4096
+PREFETCHES fetch_record(const struct ir_model *m, uint32_t node)
+{
+    const struct ir_node *n = &m->nodes[node];
+    const uint8_t *record = m->bytes + n->off;
+    for (uint64_t i = 0; i < n->len && i < RECORD_USUAL; i += 64)
+        __builtin_prefetch(record + i);
+}
+
 /* All nodes that are touched, by their numbers: those of the annotations, and those that carry tags. */
 static int edit_nodes(struct onnx_writer *w)
 {
@@ -189,6 +199,8 @@ static int edit_nodes(struct onnx_writer *w)
         uint32_t node = was < now ? was : now;
         size_t n = now == node ? run_of(a, next_a) : 0;
         bool was_tagged = was == node && (!w->loose || carries(w, node));
+        if (next_a + n < a->n && a->a[next_a + n].node != ANNOT_MODEL)
+            fetch_record(w->m, a->a[next_a + n].node);
         if (was_tagged || n)
             rc = edit_node(w, node, was_tagged, n ? a->a + next_a : NULL, n);
         i += was == node;
@@ -240,11 +252,10 @@ static void keep_width(struct onnx_writer *w, uint32_t base, uint32_t out)
         w->out.records[out].want = w->base.records[base].n_prefix;
 }
 
-static int note_width(struct onnx_writer *w, bool segment, uint32_t number, uint32_t base,
-                      struct ir_span span)
+static int note_width(struct onnx_writer *w, bool segment, uint32_t number, uint32_t base, uint32_t out)
 {
-    uint64_t len = span.len;
-    uint8_t width = splice_prefix_width(w->m->bytes, span.off);
+    uint64_t len = w->out.records[out].len;
+    uint8_t width = w->out.records[out].width;
     if (base != SPLICE_TOP) {
         len = splice_length(&w->base.records[base]);
         width = w->base.records[base].n_prefix;
@@ -265,13 +276,13 @@ static int choose_widths(struct onnx_writer *w)
     for (size_t i = 0; rc == 0 && i < w->n_touched; i++) {
         const struct onnx_touched *t = &w->touched[i];
         if (t->tagged)
-            rc = note_width(w, false, t->node, t->base, ir_node_span(&w->m->nodes[t->node]));
+            rc = note_width(w, false, t->node, t->base, t->out);
         else
             keep_width(w, t->base, t->out);
     }
     for (uint32_t s = 0; rc == 0 && s < w->m->n_segs; s++) {
         if (w->seg_tagged[s])
-            rc = note_width(w, true, s, w->base_seg[s], w->m->segs[s].span);
+            rc = note_width(w, true, s, w->base_seg[s], w->out_seg[s]);
         else
             keep_width(w, w->base_seg[s], w->out_seg[s]);
     }
