@@ -24,13 +24,13 @@ static void free_finder(struct names *t)
 {
     free(t->tags);
     free(t->ids);
-    free(t->keys);
+    free(t->hashes);
+    free(t->copy_at);
     free(t->copies);
     t->tags = NULL;
-    t->ids = NULL;
-    t->keys = NULL;
+    t->ids = t->hashes = t->copy_at = NULL;
     t->copies = NULL;
-    t->cap_keys = t->n_copies = t->cap_copies = 0;
+    t->cap_hashes = t->cap_copy_at = t->n_copies = t->cap_copies = 0;
     t->mask = 0;
 }
 
@@ -58,7 +58,7 @@ static inline size_t probe(const struct names *t, uint32_t hash, struct str s)
 
 static void place(struct names *t, uint32_t id)
 {
-    uint32_t hash = t->keys[id].hash;
+    uint32_t hash = t->hashes[id];
     size_t i = hash & t->mask;
     while (t->tags[i])
         i = (i + 1) & t->mask;
@@ -126,22 +126,25 @@ static int make_room(struct names *t)
     if (t->n == NAME_NONE - 1 || (!t->tags && t->n)) /* no slots for names that are there: sealed */
         return -1;
     if (grow(&t->refs, &t->cap, (size_t)t->n + 1, sizeof *t->refs) != 0 ||
-        grow(&t->keys, &t->cap_keys, (size_t)t->n + 1, sizeof *t->keys) != 0)
+        grow(&t->hashes, &t->cap_hashes, (size_t)t->n + 1, sizeof *t->hashes) != 0)
         return -1;
     return t->n < t->most ? 0 : rehash(t);
 }
 
-/* Copies the text of a name if it is to be: those that are longer fill lines of the cache by themselves. */
+/* Copies the text of the name that is to be added. Those that are longer fill lines of the cache by
+ * themselves. */
 #define COPY_MOST 96
-static int copy_text(struct names *t, uint32_t *copy, struct str s)
+static int copy_text(struct names *t, struct str s)
 {
-    *copy = NAME_NONE;
-    if (!t->copied || s.n == 0 || s.n > COPY_MOST || t->n_copies >= NAME_NONE - COPY_MOST)
+    if (grow(&t->copy_at, &t->cap_copy_at, (size_t)t->n + 1, sizeof *t->copy_at) != 0)
+        return -1;
+    t->copy_at[t->n] = NAME_NONE;
+    if (s.n == 0 || s.n > COPY_MOST || t->n_copies >= NAME_NONE - COPY_MOST)
         return 0;
     if (grow(&t->copies, &t->cap_copies, t->n_copies + s.n, 1) != 0)
         return -1;
-    *copy = (uint32_t)t->n_copies;
     memcpy(t->copies + t->n_copies, s.s, s.n);
+    t->copy_at[t->n] = (uint32_t)t->n_copies;
     t->n_copies += s.n;
     return 0;
 }
@@ -151,15 +154,14 @@ uint32_t names_intern_hashed(struct names *t, struct str s, uint32_t hash)
     size_t slot = 0;
     if (t->tags && t->tags[slot = probe(t, hash, s)])
         return t->ids[slot];
-    if (!t->tags || t->n == t->cap || t->n == t->cap_keys || t->n == t->most) {
+    if (!t->tags || t->n == t->cap || t->n == t->cap_hashes || t->n == t->most) {
         if (make_room(t) != 0)
             return NAME_NONE;
         slot = probe(t, hash, s);
     }
-    struct name_key key = {.hash = hash};
-    if (refer(t, &t->refs[t->n], s) != 0 || copy_text(t, &key.copy, s) != 0)
+    if (refer(t, &t->refs[t->n], s) != 0 || (t->copied && copy_text(t, s) != 0))
         return NAME_NONE;
-    t->keys[t->n] = key;
+    t->hashes[t->n] = hash;
     t->tags[slot] = name_tag(hash);
     t->ids[slot] = t->n;
     return t->n++;
@@ -176,7 +178,8 @@ uint32_t names_find(const struct names *t, struct str s)
 static size_t finder_bytes(const struct names *t)
 {
     size_t slots = t->tags ? t->mask + 1 : 0;
-    return slots * (sizeof *t->tags + sizeof *t->ids) + t->cap_keys * sizeof *t->keys + t->cap_copies;
+    return slots * (sizeof *t->tags + sizeof *t->ids) + t->cap_hashes * sizeof *t->hashes +
+           t->cap_copy_at * sizeof *t->copy_at + t->cap_copies;
 }
 
 size_t names_bytes(const struct names *t)

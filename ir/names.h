@@ -21,15 +21,14 @@ struct names {
     size_t n_far, cap_far;
 
     /* What finds names. */
-    uint8_t *tags; /* per slot: bits of the hash, 0 = empty */
-    uint32_t *ids; /* per slot */
-    size_t mask;   /* slots - 1, a power of two less one; 0 while empty */
-    uint32_t most; /* names that these slots are enough for */
-    struct name_key {
-        uint32_t hash; /* so that growing costs no hash */
-        uint32_t copy; /* offset into copies, NAME_NONE: there is none */
-    } * keys;          /* by id */
-    size_t cap_keys;
+    uint8_t *tags;    /* per slot: bits of the hash, 0 = empty */
+    uint32_t *ids;    /* per slot */
+    size_t mask;      /* slots - 1, a power of two less one; 0 while empty */
+    uint32_t most;    /* names that these slots are enough for */
+    uint32_t *hashes; /* by id, so that growing costs no hash */
+    size_t cap_hashes;
+    uint32_t *copy_at; /* by id: offset into copies, NAME_NONE: there is none. NULL unless `copied` */
+    size_t cap_copy_at;
     char *copies;
     size_t n_copies, cap_copies;
     bool copied; /* texts lie far apart, as those in a large file do: copies of them that lie side by side are
@@ -57,7 +56,7 @@ uint32_t names_intern_hashed(struct names *t, struct str s, uint32_t hash);
 /* Is that the name? */
 static inline bool names_is(const struct names *t, uint32_t id, struct str s)
 {
-    uint32_t copy = t->keys[id].copy;
+    uint32_t copy = t->copy_at ? t->copy_at[id] : NAME_NONE;
     if (copy == NAME_NONE)
         return str_eq(names_text(t, id), s);
     return t->refs[id] >> STR_REF_LEN_AT == s.n && memcmp(t->copies + copy, s.s, s.n) == 0;
