@@ -24,6 +24,16 @@ static void op_cast(struct node_facts *k)
     k->out->grad = to == 1 || to == 10 || to == 11 || to == 16 || to == 0;
 }
 
+/* Has operand i the shape of the result, as far as its dims are known, and an order of its own? */
+static bool may_be_whole(const struct node_facts *k, uint32_t i, uint32_t shape)
+{
+    const struct ir_shape *x = node_shape(k, i), *whole = &k->f->w->m->shapes[shape];
+    bool is = node_known(k, i) && x->rank == whole->rank && !k->in[i].expanded;
+    for (uint32_t d = 0; is && d < x->rank; d++)
+        is = x->dims[d] == whole->dims[d] || x->dims[d] == IR_DIM_UNKNOWN;
+    return is;
+}
+
 void op_broadcast(struct node_facts *k)
 {
     uint32_t shape = k->n_in ? k->in[0].shape : IR_SHAPE_UNKNOWN;
@@ -32,8 +42,8 @@ void op_broadcast(struct node_facts *k)
         shape = broadcast_shapes(k->f, shape, x.shape);
     }
     k->out->shape = shape;
-    for (uint32_t i = 0; i < k->n_in && i < 3; i++)
-        if (k->in[i].shape == shape && shape != IR_SHAPE_UNKNOWN) {
+    for (uint32_t i = 0; i < k->n_in && i < 3 && shape != IR_SHAPE_UNKNOWN; i++)
+        if (may_be_whole(k, i, shape)) {
             node_keep_order(k, k->in[i]);
             return;
         }

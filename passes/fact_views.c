@@ -6,6 +6,7 @@ void op_identity(struct node_facts *k)
     k->out->shape = k->in[0].shape;
     k->out->ints = k->in[0].ints;
     k->out->gaps = k->in[0].gaps;
+    k->out->expanded = k->in[0].expanded;
     node_keep_order(k, k->in[0]);
 }
 
@@ -317,7 +318,7 @@ void op_expand(struct node_facts *k)
 {
     uint32_t n;
     const int64_t *v = k->n_in > 1 ? facts_ints(k->f, k->in[1], &n) : NULL;
-    k->out->gaps = true;
+    k->out->gaps = k->out->expanded = true;
     if (v && n <= IR_RANK_MAX && node_known(k, 0)) {
         int64_t dims[IR_RANK_MAX];
         for (uint32_t i = 0; i < n; i++)

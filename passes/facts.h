@@ -17,14 +17,15 @@
 #define FACT_INT_UNKNOWN INT64_MIN
 
 struct fact {
-    uint32_t shape;   /* shape id; IR_SHAPE_UNKNOWN */
-    uint32_t ints;    /* 1 + index into facts.ints of a count and that many elements; 0 = not known */
-    uint32_t order;   /* shape id whose dims list the dimensions from slowest to fastest; 0 = contiguous */
-    bool done : 1;    /* computed */
-    bool grad : 1;    /* depends on a parameter through differentiable operators */
-    bool fixed : 1;   /* depends on no graph input: the same every time the program runs */
-    bool gaps : 1;    /* a slice of something larger: not dense, whatever its order */
-    bool guessed : 1; /* order or gaps rest on an assumption that the file cannot confirm */
+    uint32_t shape;    /* shape id; IR_SHAPE_UNKNOWN */
+    uint32_t ints;     /* 1 + index into facts.ints of a count and that many elements; 0 = not known */
+    uint32_t order;    /* shape id whose dims list the dimensions from slowest to fastest; 0 = contiguous */
+    bool done : 1;     /* computed */
+    bool grad : 1;     /* depends on a parameter through differentiable operators */
+    bool fixed : 1;    /* depends on no graph input: the same every time the program runs */
+    bool gaps : 1;     /* a slice of something larger: not dense, whatever its order */
+    bool expanded : 1; /* repeated without a copy: its own order says nothing */
+    bool guessed : 1;  /* order or gaps rest on an assumption that the file cannot confirm */
 };
 
 struct facts {

@@ -735,6 +735,27 @@ Test(facts, elementwise_keeps_the_order)
     assert_text(layout("g"), "dense");
 }
 
+/* A dim that is not known keeps no operand from being the whole. */
+Test(facts, the_first_whole_operand_gives_the_order)
+{
+    bench_add(&b, "in x f32[2,8,?]\nin p f32[7,1,8]\nin z f32[7,2,8]\nt = Transpose(x) perm=[2,0,1]\n"
+                  "a = Add(t,p)\nc = Add(t,z)\nd = Add(z,t)\nout a\nout c\nout d");
+    run();
+    cr_assert(!contiguous("a"));
+    cr_assert(!contiguous("c"));
+    cr_assert(contiguous("d"));
+}
+
+/* What is repeated without a copy says nothing of the order. */
+Test(facts, an_expanded_operand_gives_no_order)
+{
+    bench_add(&b, "in x f32[1,5,8]\nin z f32[5,2,8]\nparam n i64[3]{2,5,8}\ne = Expand(x,n)\n"
+                  "t = Transpose(z) perm=[1,0,2]\na = Add(e,t)\nc = Add(e,e)\nout a\nout c");
+    run();
+    cr_assert(!contiguous("a"));
+    cr_assert(contiguous("c"));
+}
+
 /* nn.LayerNorm before opset 17. PyTorch's kernel writes a dense tensor whatever its input; the same written
  * by hand, with another x or another square, divides elementwise and keeps the order. */
 Test(facts, a_layer_norm_in_pieces_is_dense)
