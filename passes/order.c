@@ -5,6 +5,9 @@
  * survive. So: take the mms by rising number, each after everything it needs; what has no number follows from
  * what needs it. Without numbers the file's order is all there is, and the rows say so.
  *
+ * PyTorch's own files are in order, whatever the numbers say: the halves of a weight are numbered when they
+ * are folded, not when they are used.
+ *
  * Needs walk and mm. Touches nothing when the numbers already rise. */
 #include "passes/linear.h"
 
@@ -36,10 +39,8 @@ static bool exporter_number(struct str name, uint64_t *out)
 
 /* PyTorch's exporter writes no contrib ops: a file of PyTorch's that imports their domain was saved again by
  * ONNX Runtime's optimiser. (Tools that build graphs with contrib ops keep the order they were given.) */
-static bool resaved_by_runtime(const struct ir_model *m)
+static bool has_contrib_ops(const struct ir_model *m)
 {
-    if (!str_is(m->producer, "pytorch"))
-        return false;
     for (uint32_t i = 0; i < m->n_opsets; i++)
         if (str_is(m->opsets[i].domain, "com.microsoft"))
             return true;
@@ -246,13 +247,13 @@ static int recover(struct state *s, struct keyed_mm *keyed, uint32_t n, bool *ch
 
 int pass_order(struct state *s)
 {
-    if (s->o->file_order || s->m->format == IR_PT2 || s->n_mms == 0)
+    bool torch = str_is(s->m->producer, "pytorch"), resaved = torch && has_contrib_ops(s->m), changed = false;
+    if (s->o->file_order || s->m->format == IR_PT2 || s->n_mms == 0 || (torch && !resaved))
         return 0;
     struct keyed_mm *keyed = malloc((size_t)s->n_mms * sizeof *keyed);
     if (!keyed)
         return IR_EMEM;
     uint32_t n = 0, unnumbered = 0;
-    bool resaved = resaved_by_runtime(s->m), changed = false;
     for (uint32_t i = 0; i < s->n_mms; i++) {
         struct mm *mm = &s->mms[i];
         uint32_t weight = walk_input(&s->walk, walk_step(&s->walk, mm->step), 1).value;
