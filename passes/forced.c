@@ -96,13 +96,22 @@ static int find_tied(struct state *s, bool **out)
     return rc;
 }
 
+/* May a name be a Linear's whose containers the scopes leave out? How many components are; 0: it may not. */
+static uint32_t left_out(const struct state *s, struct str name, uint32_t module)
+{
+    const struct module *m = &s->modules.a[module];
+    uint32_t block = s->module_block[module];
+    return m->composed && m->linear ? match_loose(s->o->match, name, m->fqn, block_base(s, block)) : 0;
+}
+
 /* A module of a block that the name does not hit as it stands. */
 static void note_loose(const struct state *s, struct str name, uint32_t module, struct hits *h)
 {
-    const struct module *m = &s->modules.a[module];
-    if (m->composed && m->linear &&
-        match_loose(s->o->match, name, m->fqn, block_base(s, s->module_block[module])) && h->loose++ == 0)
-        h->first_loose = m->fqn;
+    uint32_t n = left_out(s, name, module);
+    if (n == 0 || (h->left_out && n >= h->left_out))
+        return;
+    h->left_out = n;
+    h->first_loose = s->modules.a[module].fqn;
 }
 
 /* A module that the name hits; `object` is the one that it is another name of, or itself. */
@@ -132,6 +141,7 @@ static int match_one(struct state *s, struct str name, struct hits *h)
         if (object != i && s->module_block[object] == block)
             continue; /* each block lists a module once, by its first name there */
         if (block == IR_NONE) {
+            h->full_outside |= str_eq(name, fqn);
             if (match_literal(s->o->match, name, fqn, STR_LIT("")) && h->outside++ == 0)
                 h->first_outside = fqn;
         } else if (match_literal(s->o->match, name, fqn, block_base(s, block))) {
@@ -145,24 +155,16 @@ static int match_one(struct state *s, struct str name, struct hits *h)
     return rc || h->wrong == IR_NONE || selects ? rc : not_a_linear(s, name, h->wrong);
 }
 
-/* Blocks in which the name hit nothing as it stands: may it be a Linear whose containers the scopes leave
- * out? */
-static int match_composed(struct state *s, struct str name, uint32_t *n)
+/* The name hit nothing as it stands: it is taken for the Linears whose names lack the fewest of its
+ * components. A block that has such a one with more of them shows that the others are of another name. */
+static int match_composed(struct state *s, struct str name, uint32_t fewest)
 {
-    struct modules *t = &s->modules;
-    *n = 0;
-    for (uint32_t i = 0; i < t->n; i++) {
-        uint32_t block = s->module_block[i];
-        if (block == IR_NONE || !t->a[i].composed || !t->a[i].linear ||
-            match_literal(s->o->match, name, t->a[i].fqn, block_base(s, block)) ||
-            !match_loose(s->o->match, name, t->a[i].fqn, block_base(s, block)))
-            continue;
-        (*n)++;
-        int rc = add_forced(s->plan, block, shape_of_linear(&t->a[i]), name, "assumed-containers");
-        if (rc)
-            return rc;
-    }
-    return 0;
+    int rc = 0;
+    for (uint32_t i = 0; !rc && i < s->modules.n; i++)
+        if (s->module_block[i] != IR_NONE && left_out(s, name, i) == fewest)
+            rc = add_forced(s->plan, s->module_block[i], shape_of_linear(&s->modules.a[i]), name,
+                            "assumed-containers");
+    return rc;
 }
 
 /* The configured FQNs without wrappers. */
@@ -186,15 +188,15 @@ static int forced_sets(struct state *s, const struct str *names)
     for (uint32_t i = 0; !rc && i < s->o->n_fqns; i++) {
         struct str name = names[i];
         struct hits h = {.tied = tied, .wrong = IR_NONE};
-        uint32_t loose = 0;
         rc = match_one(s, name, &h);
-        if (!rc && h.loose && h.linears == 0)
-            rc = match_composed(s, name, &loose);
+        bool loose = h.left_out && h.linears == 0 && !h.full_outside;
+        if (!rc && loose)
+            rc = match_composed(s, name, h.left_out);
         if (!rc && loose)
             diag_note(s->d,
                       "FQN '%.*s' is taken for '%.*s': this file leaves out containers that are never called",
                       STR_ARG(name), STR_ARG(h.first_loose));
-        if (!rc && h.linears + loose == 0)
+        if (!rc && h.linears == 0 && !loose)
             rc = name_missed(s, name, &h);
     }
     for (uint32_t b = 0; !rc && b < s->plan->n_blocks; b++)
@@ -209,8 +211,7 @@ static bool is_named(const struct state *s, const struct str *names, uint32_t mo
     for (uint32_t i = 0; i < s->o->n_fqns; i++) {
         struct str base = block_base(s, s->module_block[module]);
         if (match_literal(s->o->match, names[i], s->modules.a[module].fqn, base) ||
-            (s->modules.a[module].composed &&
-             match_loose(s->o->match, names[i], s->modules.a[module].fqn, base)))
+            left_out(s, names[i], module))
             return true;
     }
     return false;

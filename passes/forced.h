@@ -6,12 +6,13 @@
 
 /* What one configured FQN hit. */
 struct hits {
-    const bool *tied; /* per module: another Linear has its weight */
-    uint32_t linears; /* in blocks: their shapes are forced */
-    uint32_t loose;   /* Linears in blocks, if containers are missing from their FQNs */
-    uint32_t outside; /* modules outside every block */
-    uint32_t untold;  /* modules of which the file has nothing but the name */
-    uint32_t wrong;   /* a module that is no Linear, in the first block that has one; IR_NONE */
+    const bool *tied;  /* per module: another Linear has its weight */
+    uint32_t linears;  /* in blocks: their shapes are forced */
+    uint32_t left_out; /* components, at least, where scopes leave out containers; 0: no Linear may be it */
+    uint32_t outside;  /* modules outside every block */
+    bool full_outside; /* ... one of them has this name in full */
+    uint32_t untold;   /* modules of which the file has nothing but the name */
+    uint32_t wrong;    /* a module that is no Linear, in the first block that has one; IR_NONE */
     struct str first_loose, first_outside;
 };
 

@@ -108,7 +108,7 @@ static int modules_from_scopes(struct state *s)
             return IR_EMEM;
         sc->module = id;
         s->modules.a[id].called = true;
-        s->modules.a[id].composed = s->modules.n > before;
+        s->modules.a[id].composed |= s->modules.n > before; /* another scope may have told of it, too */
     }
     return 0;
 }

@@ -77,21 +77,25 @@ static bool other_class(const struct state *s, const struct module *m)
     return cls.n && !class_is_linear(cls);
 }
 
-/* The literal name of a scope whose _k was taken for "called again", when the weights say it is another
- * module. */
+/* Does a scope whose _k was taken for "called again" have another weight than the one without _k? */
+static bool another_weight(const struct namer *k, const struct mm *mm, const struct scope *sc)
+{
+    uint32_t other = sc->stem && mm->weight.value != IR_NONE
+                         ? names_find(&k->s->scope_index, atom_stem(sc->raw))
+                         : NAME_NONE;
+    struct use w = other == NAME_NONE ? mm->weight : k->weight_of[other];
+    return w.value != IR_NONE && !use_same(w, mm->weight);
+}
+
+/* The literal name of such a scope, when the weights say it is another module. */
 static struct module_name unstemmed(struct namer *k, const struct mm *mm, uint32_t scope)
 {
     struct state *s = k->s;
     struct scope *sc = &s->scopes[scope];
     struct module_name own = {sc->fqn, sc->module};
-    if (!sc->stem || sc->certain || mm->weight.value == IR_NONE)
-        return own;
-    uint32_t other = names_find(&s->scope_index, atom_stem(sc->raw)), id = known_id(s, own);
-    if (other == NAME_NONE ||
-        (id != IR_NONE && s->modules.a[id].has_param)) /* the name without _k is a module's for sure */
-        return own;
-    struct use w = k->weight_of[other];
-    if (w.value == IR_NONE || use_same(w, mm->weight))
+    uint32_t id = known_id(s, own);
+    bool known = sc->certain || (id != IR_NONE && s->modules.a[id].has_param); /* the name without _k is */
+    if (known || !another_weight(k, mm, sc))
         return own;
     struct str suffix = str_sub(sc->raw, atom_stem(sc->raw).n, sc->raw.n - atom_stem(sc->raw).n);
     char *out = arena_printf(&s->arena, "%.*s%.*s", STR_ARG(sc->fqn), STR_ARG(suffix));
@@ -267,7 +271,8 @@ static void ask_scope(struct namer *k, struct mm *mm, struct naming *n)
     n->loose = sc->kind == SCOPE_NAME && !sc->certain;
     mm->unscoped = n->scope == 0;
     mm->unsettled = sc->ambiguous;
-    if (n->loose && scope_fits(sc->atoms, sc->n_atoms, n->bias.fqn, true))
+    bool open_name = n->loose || another_weight(k, mm, sc);
+    if (open_name && scope_fits(sc->atoms, sc->n_atoms, n->bias.fqn, true))
         ran_as_bias_says(mm, n);
     mm->scope_fqn = n->ran.fqn;
     bool open =
@@ -322,6 +327,7 @@ static void choose_name(struct namer *k, struct mm *mm, struct naming *n)
         name_by_bias(k->s, mm, n);
     }
     mm->linear = n->by_param || n->by_scope;
+    mm->scope_leaf = n->by_scope;
     mm->nameless = !mm->linear && mm->kind != MM_KIND_ATEN && n->kind == PARAM_NO_NAME && n->param.fqn.n == 0;
 }
 

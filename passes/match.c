@@ -35,17 +35,20 @@ bool match_literal(enum match how, struct str name, struct str fqn, struct str b
     }
 }
 
-/* Are the components of `part` a subsequence of those of `whole`, the last ones being equal? */
-static bool subsequence(struct str part, struct str whole)
+/* How many components of `whole` are not in `part`, if those that are stand in the same order and the last
+ * ones are equal; else 0. */
+static uint32_t left_out(struct str part, struct str whole)
 {
+    uint32_t n = 0;
     if (part.n == 0 || whole.n == 0 || !str_eq(fqn_last(part), fqn_last(whole)))
-        return false;
-    while (part.n && whole.n) {
-        if (str_eq(fqn_last(part), fqn_last(whole)))
+        return 0;
+    for (; whole.n; whole = fqn_parent(whole)) {
+        if (part.n && str_eq(fqn_last(part), fqn_last(whole)))
             part = fqn_parent(part);
-        whole = fqn_parent(whole);
+        else
+            n++;
     }
-    return part.n == 0;
+    return part.n == 0 ? n : 0;
 }
 
 /* name = (end of the block's FQN).(rest): the rest, for each way to split; *at moves on. */
@@ -80,18 +83,21 @@ static bool names_other_block(struct str name, struct str block)
     return false;
 }
 
-bool match_loose(enum match how, struct str name, struct str fqn, struct str block)
+uint32_t match_loose(enum match how, struct str name, struct str fqn, struct str block)
 {
     struct str rel = fqn_relative(fqn, block), rest;
+    uint32_t best = 0;
     size_t at = 0;
     if (how == MATCH_GLOB || rel.n == 0 || names_other_block(name, block))
-        return false;
+        return 0;
     if (how == MATCH_EXACT)
-        return subsequence(rel, fqn_inside(name, block) ? fqn_relative(name, block) : name);
-    while (next_split(name, block, &at, &rest))
-        if (subsequence(rel, rest))
-            return true;
-    return false;
+        return left_out(rel, fqn_inside(name, block) ? fqn_relative(name, block) : name);
+    while (next_split(name, block, &at, &rest)) {
+        uint32_t n = left_out(rel, rest);
+        if (n && (best == 0 || n < best))
+            best = n;
+    }
+    return best;
 }
 
 uint32_t name_distance(struct str a, struct str b)

@@ -11,8 +11,8 @@
 bool match_literal(enum match how, struct str name, struct str fqn, struct str block);
 
 /* Could it, if containers that are never called are missing from fqn ("layers.0.gate" for
- * layers.0.moe.router.gate)? */
-bool match_loose(enum match how, struct str name, struct str fqn, struct str block);
+ * layers.0.moe.router.gate)? How many are, at least; 0: it could not. */
+uint32_t match_loose(enum match how, struct str name, struct str fqn, struct str block);
 
 /* How unlike two names are: edits, a shared last component counting as near. For suggestions. */
 uint32_t name_distance(struct str a, struct str b);

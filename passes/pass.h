@@ -70,6 +70,7 @@ struct mm {
     bool linear : 1;            /* linear: y = x W^T of a Linear */
     bool unsettled : 1;         /* linear: its scope is ambiguous, and block names it */
     bool scope_linear : 1;      /* linear: ... and records its scope's module as a Linear */
+    bool scope_leaf : 1;        /* linear: what is in its scope is a Linear's */
     bool loose : 1;             /* linear, block: fqn may lack containers that are never called */
     bool unscoped : 1;          /* linear: its step has no scope */
     bool nameless : 1; /* linear: it may be a Linear's all the same: the weight's name is lost, and its module

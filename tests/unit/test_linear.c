@@ -264,6 +264,20 @@ Test(linear, another_module_of_that_scope)
                 "q.default onnx::MatMul_1 8 2 whole scope\nq.default_1 onnx::MatMul_2 2 8 whole scope\n");
 }
 
+/* ... which its bias may name in full. */
+Test(linear, another_module_of_that_scope_by_its_bias)
+{
+    bench_add(&b,
+              "in x f32[2,8]\nparam onnx::MatMul_1 f32[8,2]\nparam onnx::MatMul_2 f32[2,8]\n"
+              "param proj.bias f32[2]\nparam mlp.proj.bias f32[8]\n"
+              "/proj/MatMul: a = MatMul(x,onnx::MatMul_1)\n/proj/Add: c = Add(proj.bias,a)\n"
+              "/proj_1/MatMul: d = MatMul(c,onnx::MatMul_2)\n/proj_1/Add: e = Add(mlp.proj.bias,d)\nout e");
+    assert_planned(&b);
+    assert_text(bench_columns(&b, "f"), "proj\nmlp.proj\n");
+    assert_text(bench_linears(&b),
+                "proj onnx::MatMul_1 8 2 whole scope\nmlp.proj onnx::MatMul_2 2 8 whole bias\n");
+}
+
 /* ---- by the bias ---- */
 
 Test(linear, bias)

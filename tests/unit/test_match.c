@@ -91,6 +91,16 @@ Test(match, loose_substring)
     cr_assert(!loose(MATCH_SUBSTRING, "moe.router", "layers.0.gate", "layers.0"));
 }
 
+/* How many components are left out, at least. */
+Test(match, loose_counts)
+{
+    const struct str name = STR_LIT("ff.experts.0.up"), in_full = STR_LIT("layers.0.ff.experts.0.up");
+    cr_assert_eq(match_loose(MATCH_EXACT, name, STR_LIT("layers.0.experts.0.up"), STR_LIT("layers.0")), 1);
+    cr_assert_eq(match_loose(MATCH_EXACT, name, STR_LIT("layers.0.ff.up"), STR_LIT("layers.0")), 2);
+    cr_assert_eq(match_loose(MATCH_EXACT, in_full, STR_LIT("layers.0.up"), STR_LIT("layers.0")), 3);
+    cr_assert_eq(match_loose(MATCH_SUBSTRING, in_full, STR_LIT("layers.0.ff.up"), STR_LIT("layers.0")), 2);
+}
+
 Test(match, loose_never)
 {
     cr_assert(!loose(MATCH_GLOB, "moe.*.gate", "layers.0.gate", "layers.0"),
