@@ -64,7 +64,8 @@ static int rename_mm(struct publisher *k, struct mm *mm)
     if (sc->kind != SCOPE_NAME || sc->block == IR_NONE)
         return 0;
     bool inside = fqn_inside(mm->scope_fqn, block) || str_eq(mm->scope_fqn, block);
-    if (inside && !mm->unsettled)
+    bool tied = mm->evidence == EV_PARAM && mm->scope_leaf && !fqn_inside(mm->fqn, block);
+    if (inside && !mm->unsettled && !tied)
         return 0;
     bool certain;
     uint32_t same;
@@ -76,7 +77,15 @@ static int rename_mm(struct publisher *k, struct mm *mm)
         mm->fqn = fqn;
         mm->loose = !certain;
     }
-    return mm->scope_linear ? linear_mark(s, (struct module_name){fqn, IR_NONE}, mm, EV_SCOPE, !certain) : 0;
+    return mm->scope_linear || tied
+               ? linear_mark(s, (struct module_name){fqn, IR_NONE}, mm, EV_SCOPE, !certain)
+               : 0;
+}
+
+/* Is it a call of a block, and not of what only has the scope of one? */
+static bool in_chosen(const struct blocker *b, const struct run *r)
+{
+    return r->block != IR_NONE && r->block < b->n_chosen;
 }
 
 /* The plan gets a block, whose calls are not counted yet. */
@@ -113,7 +122,7 @@ static int number_calls(struct publisher *k)
     memset(k->new_id, 0xff, (size_t)b->n_blocks * sizeof *k->new_id);
     for (uint32_t i = 0; i < b->s->walk.n_steps; i++) {
         uint32_t run = b->run_of[state_step(b->s, i)];
-        if (run == IR_NONE || seen[run] || b->runs[run].block == IR_NONE)
+        if (run == IR_NONE || seen[run] || !in_chosen(b, &b->runs[run]))
             continue;
         seen[run] = 1;
         uint32_t block = b->runs[run].block;
@@ -122,7 +131,7 @@ static int number_calls(struct publisher *k)
         b->runs[run].call = p->blocks[k->new_id[block]].calls++;
     }
     free(seen);
-    for (uint32_t i = 0; i < b->n_blocks; i++)
+    for (uint32_t i = 0; i < b->n_chosen; i++)
         if (k->new_id[i] == IR_NONE)
             add_block(k, i);
     return own_names(p);
@@ -188,6 +197,8 @@ static int publish_mm(struct publisher *k, struct mm *mm)
     mm->block = r->block;
     int rc = rename_mm(k, mm);
     mm->block = k->new_id[r->block];
+    if (!in_chosen(b, r))
+        return rc;
     mm->call = r->call;
     if (mm->evidence == EV_NONE)
         mm->evidence = EV_NEIGHBOUR;
@@ -207,7 +218,7 @@ static int publish_regions(struct publisher *k)
         s->first_region[i + 1] = s->first_region[i] + p->blocks[i].calls;
     for (uint32_t i = 0; i < b->n_runs; i++) {
         struct run *r = &b->runs[i];
-        r->region = r->block == IR_NONE ? IR_NONE : s->first_region[k->new_id[r->block]] + r->call;
+        r->region = in_chosen(b, r) ? s->first_region[k->new_id[r->block]] + r->call : IR_NONE;
     }
     for (uint32_t i = 0; i < s->walk.n_steps; i++)
         if (b->run_of[i] != IR_NONE)
@@ -262,7 +273,9 @@ static int blocker_run(struct blocker *b)
     if (!b->run_of)
         return IR_EMEM;
     memset(b->run_of, 0xff, (size_t)n * sizeof *b->run_of);
-    int rc = index_names(b);
+    int rc = add_rivals(b);
+    if (!rc)
+        rc = index_names(b);
     if (!rc)
         rc = place_named(b);
     if (!rc)
@@ -291,6 +304,7 @@ static void blocker_free(struct blocker *b)
     free(b->candidates);
     free(b->of_module);
     free(b->named_block);
+    free(b->named_scope);
     free(b->run_of);
     free(b->key_of);
     free(b->runs);

@@ -20,6 +20,7 @@ struct run {
     uint32_t block;        /* IR_NONE: outside */
     uint32_t candidates;   /* scope whose candidates it has (block undecided), or 0 */
     uint32_t call, region; /* once all are known */
+    bool weak;             /* only parameters that other scopes use as well tell its block */
     uint32_t key;          /* interned: what tells this call from others of the block */
     uint32_t first, last;  /* positions in execution order */
 };
@@ -29,7 +30,7 @@ struct blocker {
 
     /* Which modules are blocks: passes/block_choice.c. */
     struct str *blocks;
-    uint32_t n_blocks;
+    uint32_t n_blocks, n_chosen; /* the chosen ones come first, then their rivals */
     size_t cap_blocks;
     struct names index; /* block FQN → id */
 
@@ -37,9 +38,10 @@ struct blocker {
     struct names names;        /* unqualified block name → id into first_of */
     uint32_t *first_of, *next; /* blocks of one unqualified name */
     size_t cap_first;
-    uint32_t *of_module;                /* per module known so far: innermost block around it, or IR_NONE */
-    uint32_t *named_block;              /* per named value: block of its module, or IR_NONE */
-    struct candidates *of_scope;        /* per scope */
+    uint32_t *of_module;         /* per module known so far: innermost block around it, or IR_NONE */
+    uint32_t *named_block;       /* per named value: block of its module, or IR_NONE */
+    uint32_t *named_scope;       /* per named value: the scope that uses it; 0: none, SCOPES: several */
+    struct candidates *of_scope; /* per scope */
     uint32_t *candidates, n_candidates; /* blocks */
     size_t cap_candidates;
     struct names paths; /* text of struct candidates.path → id */
@@ -57,6 +59,11 @@ struct blocker {
 /* Fills blocks and index; says how they were chosen in the plan. None = the whole graph is one block.
  * IR_EPOLICY: a pattern that no module matches. */
 int choose_blocks(struct blocker *b);
+
+/* Modules elsewhere in the model may have a block's scope: "teacher.blocks.0" that of "student.blocks.0".
+ * Those that parameters' names tell of are added as if they were blocks; what is found to be theirs is
+ * outside. */
+int add_rivals(struct blocker *b);
 
 /* IR_EPOLICY: what was given as a block is no module. */
 int block_unknown(struct state *s, struct str pattern);
@@ -97,8 +104,12 @@ uint32_t block_of_fqn(const struct blocker *b, struct str fqn);
 /* Finds the block of each named value, but for parameters whose names are no evidence. */
 int place_named(struct blocker *b);
 
-/* Forgets the blocks of parameters that nodes of other modules use, too. */
+/* Forgets the blocks of parameters that nodes of other modules use, too; notes which scopes use which. */
 int drop_merged(struct blocker *b);
+
+/* Is a named parameter used in several scopes: by a module that is called again, or by others that it is tied
+ * to? */
+bool used_in_scopes(const struct blocker *b, uint32_t value);
 
 /* The block that a named parameter belongs to, or IR_NONE, and its module (empty when it has no block). */
 uint32_t block_of_value(const struct blocker *b, uint32_t value, struct str *module);

@@ -205,7 +205,8 @@ int block_new_run(struct blocker *b, uint32_t block, uint32_t candidates, uint32
 {
     if (grow(&b->runs, &b->cap_runs, (size_t)b->n_runs + 1, sizeof *b->runs) != 0)
         return IR_EMEM;
-    b->runs[b->n_runs++] = (struct run){block, candidates, 0, 0, key, at, at};
+    b->runs[b->n_runs++] =
+        (struct run){.block = block, .candidates = candidates, .key = key, .first = at, .last = at};
     return 0;
 }
 
@@ -216,6 +217,7 @@ struct place {
     uint32_t key;
     bool outside; /* known to be outside every block */
     bool first;   /* its scope was not used before: it is in the first call of its block */
+    bool weak;    /* its block is that of a parameter which other scopes use as well */
 };
 
 /* TorchScript names no scope twice: what a second call uses again has a suffix. */
@@ -242,6 +244,20 @@ static uint32_t direct_block(const struct blocker *b, uint32_t step, const struc
     uint32_t direct = ask ? block_of_operands(b, walk_step(&b->s->walk, step)) : IR_NONE;
     /* A loose name was made from an ambiguous scope: it is only the first that fits. */
     return direct == IR_NONE && mm && !mm->loose ? block_of_fqn(b, mm->fqn) : direct;
+}
+
+/* Do only parameters that other scopes use as well tell the block of a step? */
+static bool says_weakly(const struct blocker *b, struct step st, const struct mm *mm)
+{
+    const struct ir_node *n = &b->s->m->nodes[st.node];
+    bool own = mm && mm->weight_name != IR_NONE && !used_in_scopes(b, mm->weight_name);
+    struct str module;
+    for (uint32_t i = 0; i < ir_node_n_in(n) && !own; i++) {
+        struct use u = walk_resolve(&b->s->walk, walk_input(&b->s->walk, st, i));
+        own = u.value != IR_NONE && block_of_value(b, u.value, &module) != IR_NONE &&
+              !used_in_scopes(b, u.value);
+    }
+    return !own;
 }
 
 /* The scope is that of a torch.nn module which holds blocks but was not looked into. */
@@ -279,6 +295,7 @@ static int place_of(struct blocker *b, uint32_t step, const struct mm *mm, struc
         for (uint32_t i = 0; i < c->n; i++)
             if (candidate(b, c, i) == direct)
                 p->block = direct;
+        p->weak = p->block != IR_NONE && says_weakly(b, walk_step(&s->walk, step), mm);
         return 0;
     }
     bool own_code = scope == 0 || s->scopes[scope].n_atoms == 0;
@@ -300,7 +317,7 @@ static bool continues(const struct blocker *b, const struct run *r, const struct
         return false;
     if (!current && (any || (p->key == 0 && !p->first)))
         return false;
-    if (p->block != IR_NONE && r->block != IR_NONE)
+    if (p->block != IR_NONE && r->block != IR_NONE && !p->weak && !r->weak)
         return p->block == r->block;
     return p->candidates && r->candidates &&
            b->of_scope[p->candidates].path == b->of_scope[r->candidates].path;
@@ -342,9 +359,12 @@ static int join_step(struct runner *k, uint32_t at, uint32_t step, const struct 
             return rc;
         *last = b->n_runs - 1;
         r = &b->runs[*last];
+        r->weak = p->weak;
     }
-    if (r->block == IR_NONE)
+    if (p->block != IR_NONE && (r->block == IR_NONE || (r->weak && !p->weak))) {
         r->block = p->block;
+        r->weak = p->weak;
+    }
     if (r->key == KEY_ANY)
         r->key = p->key;
     r->last = at;

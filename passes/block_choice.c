@@ -179,3 +179,41 @@ int choose_blocks(struct blocker *b)
     }
     return rc;
 }
+
+/* Marks the module and those around it, up to one that is marked; adds those that have the name of a block.
+ */
+static int add_around(struct blocker *b, const struct names *own, uint8_t *seen, struct str fqn)
+{
+    for (; fqn.n; fqn = fqn_parent(fqn)) {
+        uint32_t id = modules_find(&b->s->modules, fqn);
+        if (id == NAME_NONE || seen[id])
+            return 0;
+        seen[id] = 1;
+        if (names_find(own, fqn_unqualified(fqn)) != NAME_NONE && block_of_fqn(b, fqn) == IR_NONE &&
+            add_block(b, fqn) != 0)
+            return IR_EMEM;
+    }
+    return 0;
+}
+
+int add_rivals(struct blocker *b)
+{
+    const struct state *s = b->s;
+    b->n_chosen = b->n_blocks;
+    if (!scopes_by_name(s))
+        return 0;
+    struct names own;
+    uint8_t *seen = calloc((size_t)s->modules.n + 1, 1);
+    int rc = seen ? 0 : IR_EMEM;
+    names_init(&own);
+    for (uint32_t i = 0; !rc && i < b->n_chosen; i++)
+        rc = add_around(b, &own, seen, b->blocks[i]); /* what is around a block is no rival */
+    for (uint32_t i = 0; !rc && i < b->n_chosen; i++)
+        if (names_intern(&own, fqn_unqualified(b->blocks[i])) == NAME_NONE)
+            rc = IR_EMEM;
+    for (uint32_t i = 0; !rc && i < s->named.n; i++)
+        rc = add_around(b, &own, seen, s->named.a[i].fqn);
+    names_free(&own);
+    free(seen);
+    return rc;
+}

@@ -20,6 +20,20 @@ static bool could_use(const struct scope *sc, struct str module)
     return false;
 }
 
+#define SCOPES IR_NONE
+
+static void note_scope(struct blocker *b, uint32_t value, uint32_t scope)
+{
+    uint32_t *of = &b->named_scope[named_value(b->s, value) - b->s->named.a];
+    *of = *of == 0 || *of == scope ? scope : SCOPES;
+}
+
+bool used_in_scopes(const struct blocker *b, uint32_t value)
+{
+    const struct named *n = value == IR_NONE ? NULL : named_value(b->s, value);
+    return n && b->named_scope[n - b->s->named.a] == SCOPES;
+}
+
 /* ... by the scope of a node that uses it. */
 static void drop_by_scope(struct blocker *b)
 {
@@ -31,11 +45,17 @@ static void drop_by_scope(struct blocker *b)
         for (uint32_t j = 0; sc->kind == SCOPE_NAME && sc->n_atoms && j < ir_node_n_in(n); j++) {
             struct use u = walk_resolve(w, walk_input(w, walk_step(w, i), j));
             struct str module;
-            if (u.value != IR_NONE && block_of_value(b, u.value, &module) != IR_NONE &&
-                !could_use(sc, module))
+            if (u.value == IR_NONE || block_of_value(b, u.value, &module) == IR_NONE)
+                continue;
+            note_scope(b, u.value, s->scope_of[i]);
+            if (!could_use(sc, module))
                 b->named_block[named_value(s, u.value) - s->named.a] = IR_NONE;
         }
     }
+    /* Autocast's copy of a weight is made once, where it is used first. */
+    for (uint32_t i = 0; i < s->n_mms; i++)
+        if (s->mms[i].weight_name != IR_NONE && named_value(s, s->mms[i].weight_name))
+            note_scope(b, s->mms[i].weight_name, s->scope_of[s->mms[i].step]);
 }
 
 /* Where an mm is, as far as the name of its weight tells. */

@@ -164,7 +164,8 @@ int place_named(struct blocker *b)
 {
     const struct state *s = b->s;
     b->named_block = malloc((size_t)(s->named.n + 1) * sizeof *b->named_block);
-    if (!b->named_block)
+    b->named_scope = calloc((size_t)s->named.n + 1, sizeof *b->named_scope);
+    if (!b->named_block || !b->named_scope)
         return IR_EMEM;
     for (uint32_t i = 0; i < s->named.n; i++) {
         uint32_t module = s->named.a[i].module;

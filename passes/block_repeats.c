@@ -26,14 +26,17 @@ static uint32_t period(const uint64_t *seq, uint32_t n)
     return p;
 }
 
-/* A number for the module and operator of a step, the same in each call. */
-static uint64_t call_mark(const struct state *s, uint32_t step)
+/* A number for the module and operator of a step, the same in each call. "/block/wq_1" is "/block/wq" again,
+ * unless it has another weight. `weight_of`: per scope. */
+static uint64_t call_mark(const struct state *s, uint32_t step, const uint32_t *weight_of)
 {
     const struct scope *sc = step_scope(s, step);
     uint64_t module = s->scope_of[step];
-    if (sc->kind == SCOPE_NAME && sc->stem) { /* "/block/wq_1" is "/block/wq" again */
+    if (sc->kind == SCOPE_NAME && sc->stem) {
         uint32_t id = names_find(&s->scope_index, atom_stem(sc->raw));
-        module = id == NAME_NONE ? module : id;
+        uint32_t own = weight_of[module], other = id == NAME_NONE ? IR_NONE : weight_of[id];
+        bool same = own == other || own == IR_NONE || other == IR_NONE;
+        module = id == NAME_NONE || !same ? module : id;
     }
     return module << 32 | s->m->nodes[walk_step(&s->walk, step).node].op;
 }
@@ -43,6 +46,7 @@ struct splitter {
     struct blocker *b;
     uint64_t *seq;
     uint32_t *steps;
+    uint32_t *weight_of;  /* per scope: the weight of its first mm */
     uint32_t n;           /* steps of the run */
     bool suffixed;        /* one of them has a suffix */
     bool *is_mm;          /* per step; made with what follows when a suffix is met */
@@ -62,7 +66,7 @@ static bool collect_run(struct splitter *k, uint32_t run)
             continue;
         if (s->scope_of[step] == 0 || step_scope(s, step)->kind == SCOPE_STACK)
             return false;
-        k->seq[k->n] = call_mark(s, step);
+        k->seq[k->n] = call_mark(s, step, k->weight_of);
         k->suffixed |= k->seq[k->n] >> 32 != s->scope_of[step];
         k->steps[k->n++] = step;
     }
@@ -167,6 +171,14 @@ static int split_suffixed(struct splitter *k, uint32_t run)
     return rc;
 }
 
+static void find_weights(struct splitter *k)
+{
+    const struct state *s = k->b->s;
+    memset(k->weight_of, 0xff, s->n_scopes * sizeof *k->weight_of);
+    for (uint32_t i = s->n_mms; i-- > 0;)
+        k->weight_of[s->scope_of[s->mms[i].step]] = s->mms[i].weight.value;
+}
+
 static int split_run(struct splitter *k, uint32_t run)
 {
     if (!collect_run(k, run))
@@ -185,19 +197,24 @@ static bool may_repeat(const struct run *r)
 
 int split_repeats(struct blocker *b)
 {
+    const struct state *s = b->s;
     uint32_t runs = b->n_runs, longest = 0;
     for (uint32_t i = 0; i < runs; i++)
         if (may_repeat(&b->runs[i]) && b->runs[i].last - b->runs[i].first >= longest)
             longest = b->runs[i].last - b->runs[i].first + 1;
     struct splitter k = {.b = b,
                          .seq = malloc(((size_t)longest + 1) * sizeof *k.seq),
-                         .steps = malloc(((size_t)longest + 1) * sizeof *k.steps)};
-    int rc = k.seq && k.steps ? 0 : IR_EMEM;
+                         .steps = malloc(((size_t)longest + 1) * sizeof *k.steps),
+                         .weight_of = malloc(s->n_scopes * sizeof *k.weight_of)};
+    int rc = k.seq && k.steps && k.weight_of ? 0 : IR_EMEM;
+    if (!rc)
+        find_weights(&k);
     for (uint32_t i = 0; !rc && i < runs; i++)
         if (may_repeat(&b->runs[i]))
             rc = split_run(&k, i);
     free(k.seq);
     free(k.steps);
+    free(k.weight_of);
     free(k.is_mm);
     free(k.low);
     free(k.high);

@@ -597,6 +597,59 @@ Test(block, called_again_without_scopes)
                                           "layers.0.up layers.0#1 odd:1\nlayers.0.down layers.0#1 even:2\n");
 }
 
+/* A weight tied to the encoder's has the encoder's name: what runs in the same call tells whose call it is.
+ */
+Test(block, encoder_and_decoder_with_a_tied_weight)
+{
+    bench_add(&b, "in x f32[2,8]");
+    linear("/layers.0/q", "encoder.layers.0.q", "x", "a");
+    linear("/layers.0/fc1", "encoder.layers.0.fc1", "a", "c");
+    bench_add(
+        &b, "/layers.0/Add: d = Add(c,x)\n/layers.0/q_1/Transpose: t = Transpose(encoder.layers.0.q.weight)\n"
+            "/layers.0/q_1/MatMul: e = MatMul(d,t)");
+    linear("/layers.0/fc1_1", "decoder.layers.0.fc1", "e", "f");
+    bench_add(&b, "/layers.0_1/Add: g = Add(f,d)\nout g");
+    bench_blocks(&b, "encoder.layers.*,decoder.layers.*");
+    bench_fqns(&b, "decoder.layers.0.q");
+    assert_planned(&b);
+    assert_text(bench_columns(&b, "nbr"),
+                "/layers.0/q/MatMul encoder.layers.0#0 odd:1\n"
+                "/layers.0/fc1/MatMul encoder.layers.0#0 even:2\n"
+                "/layers.0/q_1/MatMul decoder.layers.0#0 forced:8x8:decoder.layers.0.q\n"
+                "/layers.0/fc1_1/MatMul decoder.layers.0#0 forced:8x8:decoder.layers.0.q\n");
+}
+
+/* ... or that this is the same block again. */
+Test(block, encoder_called_again_beside_a_decoder)
+{
+    bench_add(&b, "in x f32[2,8]");
+    linear("/layers.0/q", "encoder.layers.0.q", "x", "a");
+    bench_add(
+        &b, "/layers.0/Add: c = Add(a,x)\n/layers.0/q_1/Transpose: t = Transpose(encoder.layers.0.q.weight)\n"
+            "/layers.0/q_1/MatMul: d = MatMul(c,t)\n/layers.0_1/Add: e = Add(d,c)");
+    linear("/layers.0/q_2", "decoder.layers.0.q", "e", "f");
+    bench_add(&b, "/layers.0_2/Add: g = Add(f,e)\nout g");
+    bench_blocks(&b, "encoder.layers.*,decoder.layers.*");
+    assert_planned(&b);
+    assert_text(bench_columns(&b, "b"), "encoder.layers.0#0\nencoder.layers.0#1\ndecoder.layers.0#0\n");
+}
+
+/* Parts of the model that are no blocks may have a block's scopes. */
+Test(block, a_teacher_beside_the_student)
+{
+    bench_add(
+        &b, "in x f32[2,8]\nparam teacher.blocks.0.n.weight f32[8]\nparam student.blocks.0.n.weight f32[8]");
+    bench_add(&b, "/blocks.0/n/Mul: a = Mul(x,teacher.blocks.0.n.weight)");
+    folded("/blocks.0/fc", "onnx::MatMul_1", "a", "c");
+    bench_add(&b, "/blocks.0/Add: d = Add(c,x)\n/blocks.0/n_1/Mul: e = Mul(x,student.blocks.0.n.weight)");
+    folded("/blocks.0/fc_1", "onnx::MatMul_2", "e", "f");
+    bench_add(&b, "/blocks.0_1/Add: g = Add(f,x)\nout d\nout g");
+    bench_blocks(&b, "student.blocks.*");
+    assert_blocks("student.blocks.0 1\n",
+                  "/blocks.0/fc/MatMul - outside\n/blocks.0/fc_1/MatMul student.blocks.0#0 odd:1\n");
+    assert_text(bench_columns(&b, "f"), "teacher.blocks.0.fc\nstudent.blocks.0.fc\n");
+}
+
 /* ---- what does not say where it is ---- */
 
 /* A product without a scope between two nodes of one block is the block's. */

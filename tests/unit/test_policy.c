@@ -404,6 +404,52 @@ Test(policy, loose_names)
     assert_says(&b, DIAG_NOTE, "FQN 'moe.router.gate' is taken for 'layers.0.gate'");
 }
 
+/* ... also where its scope was used before by another module. */
+Test(policy, loose_names_of_several)
+{
+    bench_add(&b, "in x f32[2,8]\nparam onnx::MatMul_1 f32[8,4]\nparam onnx::MatMul_2 f32[4,8]\n"
+                  "param onnx::MatMul_3 f32[8,4]\nparam onnx::MatMul_4 f32[4,8]\n"
+                  "/layers.0/up/MatMul: a = MatMul(x,onnx::MatMul_1)\n"
+                  "/layers.0/down/MatMul: c = MatMul(a,onnx::MatMul_2)\n"
+                  "/layers.0/up_1/MatMul: d = MatMul(c,onnx::MatMul_3)\n"
+                  "/layers.0/down_1/MatMul: e = MatMul(d,onnx::MatMul_4)\nout e");
+    bench_blocks(&b, "layers.0");
+    bench_fqns(&b, "experts.0.up");
+    assert_reasons(
+        "/layers.0/up/MatMul forced:8x4:experts.0.up;assumed-containers\n/layers.0/down/MatMul odd:1\n"
+        "/layers.0/up_1/MatMul forced:8x4:experts.0.up;assumed-containers\n"
+        "/layers.0/down_1/MatMul even:2\n");
+}
+
+/* One block's scopes keep more of the name than another's: the other has no such module. */
+Test(policy, loose_names_that_lack_least)
+{
+    bench_add(&b, "in x f32[2,8]\nparam onnx::MatMul_1 f32[8,8]\nparam onnx::MatMul_2 f32[8,8]\n"
+                  "param onnx::MatMul_3 f32[8,8]\nparam onnx::MatMul_4 f32[8,8]\n"
+                  "/layers.0/attn/q/MatMul: a = MatMul(x,onnx::MatMul_1)\n"
+                  "/layers.0/ff/up/MatMul: c = MatMul(a,onnx::MatMul_2)\n"
+                  "/layers.1/attn/q/MatMul: d = MatMul(c,onnx::MatMul_3)\n"
+                  "/layers.1/experts.0/up/MatMul: e = MatMul(d,onnx::MatMul_4)\nout e");
+    bench_blocks(&b, "layers.*");
+    bench_fqns(&b, "ff.experts.0.up");
+    assert_planned(&b);
+    assert_text(bench_forced(&b), "layers.1: 8x8 (ff.experts.0.up) also attn.q\n");
+}
+
+/* The name in full of a module outside is not taken for one inside. */
+Test(policy, full_name_outside)
+{
+    bench_add(&b, "in x f32[2,8]\nparam onnx::MatMul_1 f32[8,8]\nparam onnx::MatMul_2 f32[8,8]\n");
+    linear("head.layers.0.q", 8, 8, "x", "a");
+    bench_add(&b, "/layers.0/q/MatMul: c = MatMul(a,onnx::MatMul_1)\n"
+                  "/layers.0/k/MatMul: d = MatMul(c,onnx::MatMul_2)\nout d");
+    bench_blocks(&b, "layers.0");
+    bench_fqns(&b, "head.layers.0.q");
+    assert_planned(&b);
+    assert_text(bench_forced(&b), "");
+    assert_says(&b, DIAG_WARNING, "is found only outside every block");
+}
+
 /* The forced set is each block's own. */
 Test(policy, sets_per_block)
 {
