@@ -67,18 +67,16 @@ static int rename_mm(struct publisher *k, struct mm *mm)
     bool tied = mm->evidence == EV_PARAM && mm->scope_leaf && !fqn_inside(mm->fqn, block);
     if (inside && !mm->unsettled && !tied)
         return 0;
-    bool certain;
-    uint32_t same;
-    struct str fqn = scope_resolve(s, sc, block, sc->depth + 1, 0, &certain, &same);
-    if (!fqn.s || settle_suffix(k, mm, sc, &fqn) != 0)
+    struct resolved r = scope_resolve(s, sc, block, sc->depth + 1, 0);
+    if (!r.fqn.s || settle_suffix(k, mm, sc, &r.fqn) != 0)
         return IR_EMEM;
-    mm->scope_fqn = fqn;
+    mm->scope_fqn = r.fqn;
     if (mm->evidence == EV_SCOPE) {
-        mm->fqn = fqn;
-        mm->loose = !certain;
+        mm->fqn = r.fqn;
+        mm->loose = !r.certain;
     }
     return mm->scope_linear || tied
-               ? linear_mark(s, (struct module_name){fqn, IR_NONE}, mm, EV_SCOPE, !certain)
+               ? linear_mark(s, (struct module_name){r.fqn, IR_NONE}, mm, EV_SCOPE, !r.certain)
                : 0;
 }
 

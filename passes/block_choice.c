@@ -85,6 +85,21 @@ static int push_fqn(struct fqn_list *l, struct str fqn)
     return 0;
 }
 
+/* The modules that a scope may stand for; but for the first, which is listed by its mm's name, unless it was
+ * ambiguous from the start. */
+static int push_readings(struct blocker *b, struct fqn_list *l, struct scope *sc)
+{
+    uint32_t nth = sc->ambiguous ? 0 : 1, same = nth + 1;
+    int rc = 0;
+    for (; !rc && nth < same && nth < CANDIDATES_MAX; nth++) {
+        struct resolved r = scope_resolve(b->s, sc, STR_LIT(""), 0, nth);
+        same = r.same;
+        if (nth < same)
+            rc = r.fqn.s ? push_fqn(l, r.fqn) : IR_EMEM;
+    }
+    return rc;
+}
+
 /* Every Linear's FQN, and of other modules that multiply by a weight (Conv1D, stacked experts); where a scope
  * may stand for several modules, each of them. */
 static int linear_fqns(struct blocker *b, struct fqn_list *l)
@@ -96,20 +111,13 @@ static int linear_fqns(struct blocker *b, struct fqn_list *l)
             rc = push_fqn(l, s->modules.a[i].fqn);
     l->n_linears = l->n;
     for (uint32_t i = 0; !rc && i < s->n_mms; i++) {
-        struct scope *sc = step_scope(s, s->mms[i].step);
-        uint32_t same = 1;
-        struct str fqn = s->mms[i].fqn.n ? s->mms[i].fqn : s->mms[i].scope_fqn;
-        if (!s->mms[i].linear && s->mms[i].weight.value != IR_NONE && fqn.n)
+        const struct mm *mm = &s->mms[i];
+        struct scope *sc = step_scope(s, mm->step);
+        struct str fqn = mm->fqn.n ? mm->fqn : mm->scope_fqn;
+        if (!mm->linear && mm->weight.value != IR_NONE && fqn.n)
             rc = push_fqn(l, fqn);
-        if (sc->kind != SCOPE_NAME || sc->certain || !s->mms[i].linear || sc->n_atoms == 0)
-            continue;
-        for (uint32_t nth = sc->ambiguous ? 0 : 1;
-             !rc && nth < (same > CANDIDATES_MAX ? CANDIDATES_MAX : same) + (nth == 1); nth++) {
-            bool certain;
-            fqn = scope_resolve(s, sc, STR_LIT(""), 0, nth, &certain, &same);
-            if (nth < same)
-                rc = fqn.s ? push_fqn(l, fqn) : IR_EMEM;
-        }
+        if (sc->kind == SCOPE_NAME && !sc->certain && mm->linear && sc->n_atoms > 0)
+            rc = push_readings(b, l, sc);
     }
     return rc;
 }

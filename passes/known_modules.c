@@ -89,15 +89,14 @@ static int modules_from_scopes(struct state *s)
 {
     for (uint32_t i = 1; i < s->n_scopes; i++) {
         struct scope *sc = &s->scopes[i];
-        uint32_t same;
         if (sc->kind != SCOPE_NAME || sc->n_atoms == 0)
             continue;
-        sc->fqn = scope_resolve(s, sc, STR_LIT(""), 0, 0, &sc->certain, &same);
-        if (!sc->fqn.s)
+        struct resolved r = scope_resolve(s, sc, STR_LIT(""), 0, 0);
+        if (!r.fqn.s)
             return IR_EMEM;
-        sc->ambiguous = same > 1;
-        if (sc->ambiguous)
-            sc->certain = false;
+        sc->fqn = r.fqn;
+        sc->ambiguous = r.same > 1;
+        sc->certain = r.certain && !sc->ambiguous;
     }
     for (uint32_t i = 1; i < s->n_scopes; i++) {
         struct scope *sc = &s->scopes[i];

@@ -40,11 +40,17 @@ struct str reparam_owner(struct state *s, const struct mm *mm);
  * own; its _k suffix is ignored when `stem`. */
 bool scope_fits(const struct str *atoms, uint32_t n, struct str fqn, bool stem);
 
-/* The FQN of a scope's module inside `base` (a module's FQN that the first `from` atoms stand for). In the
- * arena, NULL text when memory is exhausted. *certain: every atom was a known module. *same: how many modules
- * the first ambiguous atom could be (1 if none was ambiguous); `nth` (from 0) picks one of them. */
-struct str scope_resolve(struct state *s, struct scope *sc, struct str base, uint32_t from, uint32_t nth,
-                         bool *certain, uint32_t *same);
+/* What a scope's module is called in full. */
+struct resolved {
+    struct str fqn; /* in the arena; NULL text when memory is exhausted */
+    bool certain;   /* every atom is a known module's */
+    uint32_t same;  /* how many modules the first ambiguous atom could be, 1 if none is */
+};
+
+/* The scope's module inside `base`, a module's FQN that the first `from` atoms stand for. `nth`, from 0:
+ * which of the modules that the first ambiguous atom could be. */
+struct resolved scope_resolve(struct state *s, struct scope *sc, struct str base, uint32_t from,
+                              uint32_t nth);
 
 /* A module's FQN, and its id where that is known. */
 struct module_name {

@@ -56,37 +56,43 @@ static bool stem_scope_exists(const struct state *s, const struct scope *sc)
     return stem.n < sc->raw.n && names_find(&s->scope_index, stem) != NAME_NONE;
 }
 
-struct str scope_resolve(struct state *s, struct scope *sc, struct str base, uint32_t from, uint32_t nth,
-                         bool *certain, uint32_t *same)
+/* The module that atom i of a scope is, inside `base`; IR_NONE when none is known. The last atom's _k is left
+ * out where that makes it a module's, or where the scope without it was used as well: then *atom is without
+ * it, and the scope is so. */
+static uint32_t find_atom(struct state *s, struct scope *sc, struct str base, uint32_t i, struct str *atom,
+                          uint32_t *same)
 {
-    *certain = true;
-    *same = 1;
-    for (uint32_t i = from; i < sc->n_atoms; i++) {
-        struct str atom = sc->atoms[i], before = i ? sc->atoms[i - 1] : (struct str){0},
-                   stem = atom_stem(atom);
-        uint32_t n, id = module_for_atom(s, base, atom, before, &n);
-        bool last = i + 1 == sc->n_atoms;
-        if (id == IR_NONE && last && stem.n < atom.n) {
-            id = module_for_atom(s, base, stem, before, &n);
-            if (id != IR_NONE || stem_scope_exists(s, sc)) {
-                sc->stem = true;
-                atom = stem;
-            }
-        }
-        if (id != IR_NONE) {
-            struct str base_before = base;
-            base = s->modules.a[id].fqn;
-            if (n > 1 && *same == 1) {
-                *same = n;
-                id = nth ? modules_below_nth(&s->modules, base_before, atom, nth) : id;
-                base = id == IR_NONE ? base : s->modules.a[id].fqn;
-            }
+    struct str before = i ? sc->atoms[i - 1] : (struct str){0}, stem = atom_stem(sc->atoms[i]);
+    uint32_t id = module_for_atom(s, base, sc->atoms[i], before, same);
+    *atom = sc->atoms[i];
+    if (id != IR_NONE || i + 1 < sc->n_atoms || stem.n == atom->n)
+        return id;
+    id = module_for_atom(s, base, stem, before, same);
+    if (id != IR_NONE || stem_scope_exists(s, sc)) {
+        sc->stem = true;
+        *atom = stem;
+    }
+    return id;
+}
+
+struct resolved scope_resolve(struct state *s, struct scope *sc, struct str base, uint32_t from, uint32_t nth)
+{
+    struct resolved r = {.fqn = base, .certain = true, .same = 1};
+    for (uint32_t i = from; i < sc->n_atoms && r.fqn.s; i++) {
+        struct str atom, inside = r.fqn;
+        uint32_t n, id = find_atom(s, sc, inside, i, &atom, &n);
+        if (id == IR_NONE) {
+            struct str before = i ? sc->atoms[i - 1] : (struct str){0};
+            r.fqn = fqn_join(&s->arena, inside, atom_after(atom, before));
+            r.certain = false;
             continue;
         }
-        base = fqn_join(&s->arena, base, atom_after(atom, before));
-        *certain = false;
-        if (!base.s)
-            return base;
+        r.fqn = s->modules.a[id].fqn;
+        if (n <= 1 || r.same > 1)
+            continue;
+        r.same = n;
+        id = nth ? modules_below_nth(&s->modules, inside, atom, nth) : id;
+        r.fqn = id == IR_NONE ? r.fqn : s->modules.a[id].fqn;
     }
-    return base;
+    return r;
 }
