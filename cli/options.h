@@ -58,7 +58,7 @@ enum option_id {
 #define OPT_COMMON                                                                                           \
     (OPT_BIT(OPT_COLOR) | OPT_BIT(OPT_QUIET) | OPT_BIT(OPT_VERBOSE) | OPT_BIT(OPT_HELP) |                    \
      OPT_BIT(OPT_VERSION) | OPT_LIMITS)
-/* Written to a model file; and what rewriting one needs besides. */
+/* Where a model is written, and how. */
 #define OPT_WRITE                                                                                            \
     (OPT_BIT(OPT_OUTPUT) | OPT_BIT(OPT_IN_PLACE) | OPT_BIT(OPT_EXTERNAL_DATA) | OPT_BIT(OPT_NO_SYNC))
 

@@ -1,4 +1,7 @@
-/* Where what a command prints goes: standard output, or a file that is complete or not there at all. */
+/* Where what a command prints goes: standard output, or a file that is complete or not there at all.
+ *
+ * The library writes models and nothing else, and the command line uses nothing but the public API: so the
+ * temporary file that schema/file.h knows for models is made here once more, for a stream. */
 #ifndef SACTAG_CLI_OUT_H
 #define SACTAG_CLI_OUT_H
 

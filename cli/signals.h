@@ -10,7 +10,7 @@
  * an error that is reported. */
 void signals_install(void);
 
-/* What SIGBUS is to blame: the input that is mapped now. NULL: none. */
+/* The input that is mapped now: what the message names when SIGBUS comes. NULL: none. */
 void signals_input(const char *name);
 
 /* The temporary file that is to be removed, NULL when there is none any more. `ctx` is not used: this is

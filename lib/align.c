@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* furthest[k]: how far in `a` one comes on diagonal k = i - j with d edits. The state before each d is kept,
- * to go back by. */
+/* furthest[k]: how many keys of `a` d edits lead past on diagonal k = i - j. What it held before each d is
+ * kept, since the way is read off backwards. */
 struct search {
     const uint64_t *a, *b;
     int64_t n, m, max;

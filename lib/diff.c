@@ -145,9 +145,9 @@ static int see_side(struct side *s, const struct sactag_row *rows, uint32_t n, c
     return e;
 }
 
-/* Does a row of one side say nothing that the other side must have? Of tags alone, every node may be listed,
- * without a reason that tells mms from others; and none tells of mms outside blocks, nor more than once of a
- * node that runs several times. */
+/* May a row of one side be without a match on the other? A node that is no mm may, where tags list all nodes
+ * (and a carrier without reasons does not tell which are mms). Where the other side is tags alone, an mm
+ * outside all blocks may, and a further run of a node: tags have neither. */
 static bool need_not_match(const struct sactag_row *r, const struct side *own, const struct side *other)
 {
     if (no_mm(r) || (own->all && r->reason.n == 0))

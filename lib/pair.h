@@ -1,6 +1,6 @@
 /* Which row of one plan is which row of another: by what an mm is, not by where it stands.
  *
- *     FQN        same module, the how manieth of its mms; where the numbers differ, of the same call or rhs
+ *     FQN        same module, in order, where both plans have as many mms of it (of its call, of one rhs)
  *     node       same name, unless a tool made it up of operator and number ("MatMul_12", "linear_3")
  *                of tags alone, also same graph, name, output and operator
  *     structure  same fingerprint (both plans have a model)

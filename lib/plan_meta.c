@@ -401,9 +401,9 @@ static bool open_entry(struct entry *e, struct plan_meta *pm, const struct ir_mo
     return ok;
 }
 
-/* Stripping must leave an untagged model: a plan that would put back a plan of ours is none itself (so one
- * that would put back such a one is). How many plans can stand in each other: each is written in hexadecimal,
- * twice as long, in the next. */
+/* Stripping must leave a model without tags. So an entry is ours only if nothing that it would put back is
+ * ours, by the same rule. Entries stand in each other in hexadecimal, each at least twice as long as the one
+ * in it: no file holds as many as NESTED_MAX. */
 #define NESTED_MAX 64
 
 struct nest {
@@ -429,7 +429,7 @@ static void leave(struct nest *x)
     plan_meta_free(&x->pm[--x->n]);
 }
 
-/* Looks into the plans that `outer` would put back, and those that they would. */
+/* Would `outer` put back a plan of ours? Goes through what looks like plans, inwards. */
 static bool brings_back_a_plan(struct entry *outer, struct nest *x)
 {
     const struct onnx_undo *u = &outer->pm->undo;
@@ -437,7 +437,7 @@ static bool brings_back_a_plan(struct entry *outer, struct nest *x)
     for (uint32_t i = 0; i < u->n_fields || x->n;) {
         const struct onnx_field *f = x->n ? next_entry(x) : &u->fields[i++];
         struct entry e;
-        if (!f) { /* a plan that puts back none: what would put it back is none */
+        if (!f) { /* it puts back no plan, and so is one: the one around it is none */
             leave(x);
             if (x->n == 0)
                 return true;

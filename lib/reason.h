@@ -20,7 +20,7 @@ enum reason_kind {
 
 struct reason {
     enum reason_kind kind;
-    uint64_t count;        /* ODD, EVEN: the how manieth mm that takes turns */
+    uint64_t count;        /* ODD, EVEN: which of the mms of its call that take turns, from 1 */
     struct mm_shape rhs;   /* FORCED */
     struct str fqn;        /* FORCED: configured name, empty for a forced shape */
     struct str assumption; /* what follows the semicolon */

@@ -17,8 +17,8 @@ static inline bool specialize_wanted(const struct plan *p)
     return p->clones.n_copies > 0;
 }
 
-/* Writes the copies to memory (a model that calls functions keeps its weights in a few initializers: large
- * ones belong into external data), reads them back and decides again: now all runs agree. To be freed in each
+/* Writes the model with the copies to memory, reads that back and decides again: now all runs agree.
+ * Initializers take memory then, too; external data does not. 0, or an error (reported). To be freed in each
  * case. */
 int specialize(struct specialized *out, sactag_model *m, const struct plan *p, struct diag *d);
 void specialized_free(struct specialized *s);

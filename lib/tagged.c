@@ -168,7 +168,7 @@ static int take_tag(struct regions *x, struct plan *p, struct plan_row *r, const
 {
     r->forced = r->varies = false;
     if (!tag) {
-        /* Outside all blocks there is none to miss. */
+        /* An mm outside all blocks has no tag in the first place. */
         if (r->policy != POLICY_NONE)
             r->reason = STR_LIT("untagged");
         r->policy = POLICY_NONE;

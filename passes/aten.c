@@ -12,7 +12,7 @@ struct tensor {
     uint32_t rank;
     int64_t dim[IR_RANK_MAX];    /* IR_DIM_UNKNOWN when symbolic */
     int64_t size[IR_RANK_MAX];   /* as the exporter saw them */
-    int64_t stride[IR_RANK_MAX]; /* */
+    int64_t stride[IR_RANK_MAX]; /* in elements */
     bool known;                  /* size and stride are */
     bool grad;
     bool transposed; /* of `value` */

@@ -95,9 +95,9 @@ static bool is_direct(const struct blocker *b, uint32_t step)
     return sc->depth + 1 == sc->n_atoms;
 }
 
-/* Between the last node that stands directly in a block in one call, and the first one in the next call, lies
- * the tail of the one and the head of the other. A call's head starts with what the first call started with.
- */
+/* Only nodes that stand directly in a block's scope tell the call ("/block_1/Add"). Between the last of them
+ * in one call and the first in the next lie the tail of the one and the head of the other, without a border:
+ * the head begins where the scope comes again that the first call began with. */
 struct seam {
     struct str entry;     /* scope that the first call started with */
     bool own;             /* ... which is the block's own */

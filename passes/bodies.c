@@ -62,12 +62,13 @@ const char *frame_owner(struct state *s, uint32_t frame)
     return text ? text : "a node"; /* without memory the plan fails anyway */
 }
 
-/* What rows [start, end), all decided, added to the count of each call, into k->net (all zero before). */
+/* Into k->net (all zero before): what rows [start, end), which are decided, added to the count of each call.
+ */
 static void take_net(struct decider *k, uint32_t start, uint32_t end)
 {
     for (uint32_t i = end; i-- > start;) {
         const struct mm *mm = &k->s->mms[k->row_mm[i]];
-        if (mm->block != IR_NONE) /* the first row of the call in there is the last to say */
+        if (mm->block != IR_NONE) /* its first row in there has the last word */
             k->net[call_id(k, mm)] = k->count[call_id(k, mm)] - k->before[i];
     }
 }
@@ -103,8 +104,8 @@ static int check_iterations(struct decider *k, const struct open_body *o, uint32
     return 0;
 }
 
-/* What `trips` iterations of a body, of which one was gone through, add to a call's count; of an unknown
- * number, that one. */
+/* A call's count after all iterations of a body, of which one was gone through and added `net`. Where their
+ * number is not known (-1) that one has to do. */
 static uint32_t count_iterations(uint32_t count, uint32_t net, int64_t trips)
 {
     if (trips == 0)

@@ -24,7 +24,7 @@ struct work {
     uint32_t count[LABELS];      /* occurrences in all operands */
     uint32_t at[LABELS];         /* label → dimension + 1, 0 = none yet */
     uint32_t ell_at, n_ell;      /* dimensions of the ellipsis */
-    bool ell_placed;             /* */
+    bool ell_placed;             /* in the result */
     uint32_t n_out, n_dims;      /* dimensions of the output; with those that are summed */
     uint32_t users[EINSUM_DIMS]; /* terms in which a dimension has a size other than 1 */
 };

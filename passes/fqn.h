@@ -30,11 +30,12 @@ int fqn_of_param(enum param_kind *kind, struct str *fqn, struct str name, struct
 /* The same of a name that is known to be as torch gave it, FQN.weight: nothing is guessed. */
 int fqn_of_exact_param(enum param_kind *kind, struct str *fqn, struct str name, struct arena *a);
 
-/* May a name of the form FQN.weight or FQN.bias be taken by fqn_of_param() for another than it says?
- * "experts.a/b.weight", "experts.MatMul.weight". */
+/* A name that ends in ".weight" or ".bias": does fqn_of_param() read a tool's habit into it, where it may as
+ * well mean what it says? "experts.a/b.weight", "experts.MatMul.weight". */
 bool fqn_param_guessed(struct str name);
 
-/* Has the name any components? Most are those of values that a module computes, and have none. */
+/* Has the name a dot or a slash, as those of parameters do? Most names are of values that nodes compute, and
+ * have neither: they need not be looked at closely. */
 bool fqn_may_be_param(struct str name);
 
 /* Is this one of the parameters that a reparametrised Linear weight is computed from? */

@@ -35,8 +35,8 @@ static bool is_view(struct str op)
     return false;
 }
 
-/* What the elements are taken from, before slices, splits and the like: which of them may be computed, from
- * the shape of an activation, say. */
+/* The tensor that a value is a part of, or all: back through slices, splits and other views. (Which part may
+ * depend on an activation's shape; that makes it none the less a part.) */
 static struct use elements_of(struct state *s, struct use u)
 {
     return walk_back(&s->walk, u, is_view);
@@ -165,8 +165,9 @@ static bool flattened(struct state *s, const struct mm *mm)
            str_ends(ir_node_name(s->m, n), STR_LIT("/MatMulAddFusion"));
 }
 
-/* The bias of a Gemm that ONNX Runtime made from a product and the Add after it, whichever order that had. Of
- * a matrix TorchScript had made a Gemm itself, were there a bias. */
+/* The bias of a Gemm that ONNX Runtime made from a product and the Add after it; the order of the Add's
+ * operands is lost. Where a biased Linear multiplies a matrix, TorchScript itself writes a Gemm: so if it
+ * wrote a product there, what was added is a bias only if its name says so. */
 static int find_merged_bias(struct state *s, struct mm *mm, struct use c)
 {
     bool own = false, outside = false;
@@ -195,11 +196,12 @@ static bool merged_add(const struct state *s, const struct mm *mm)
            s->script_names;
 }
 
-/* Is `other`, which is added to the product (`last`: behind it), the bias of a Linear? torch's TorchScript
- * exporter writes Add(bias, product), and so it writes "b + F.linear(x, w)"; the dynamo exporter writes
- * Add(product, bias) with identical name_scopes; what the model's own code adds is Add(product, p), or in the
- * parent's scope. Of a matrix TorchScript makes a Gemm where the Linear has a bias. Without any scope a
- * vector of parameters counts on either side. */
+/* Is `other`, which is added to the product (`last`: behind it), the bias of a Linear?
+ *
+ * TorchScript's exporter writes a Linear as Add(bias, product), and likewise "b + F.linear(x, w)" of the
+ * model's own code; "F.linear(x, w) + b" is Add(product, b), or stands in the parent's scope. Where a biased
+ * Linear multiplies a matrix it writes a Gemm instead. The dynamo exporter writes Add(product, bias), and
+ * gives both nodes the same name_scopes. Without any scope a vector of parameters counts on either side. */
 static bool is_bias(struct state *s, struct mm *mm, struct use other, bool last)
 {
     const struct scope *sc = step_scope(s, mm->step);
@@ -240,8 +242,8 @@ static int find_added_bias(struct state *s, struct mm *mm, struct use product)
     return 0;
 }
 
-/* A C that beta takes nothing of. TorchScript writes a real one for torch.addmm(), which runs as addmm
- * whatever beta is, and, before opset 11, a 1 for torch.mm(), since there had to be one. */
+/* A C that is not added, since beta is 0. TorchScript writes a real one for torch.addmm(), which runs as
+ * addmm whatever beta is, and, before opset 11, a 1 for torch.mm(), since there had to be one. */
 static bool is_dummy(struct state *s, uint32_t step, struct use c)
 {
     struct ir_attr beta;

@@ -53,7 +53,7 @@ static const struct {
 #undef BARE_OP
 };
 
-/* What a value is of an attention, as far as what lies before it tells. */
+/* What a value is in an attention that was broken up, judged by what computes it. */
 enum label { PLAIN, SCORES, WEIGHTS };
 
 struct finder {
@@ -61,12 +61,12 @@ struct finder {
     uint8_t *is_mm;             /* per node: has a row */
     const struct save_op **row; /* per op id: its row under the list in force, or NULL */
     uint8_t *part_of;           /* per op id */
-    uint32_t *region_of;        /* the state's; what is the same every time is moved in it */
+    uint32_t *region_of;        /* the state's, in which place_fixed() moves steps */
     uint32_t *maker;            /* of walk_makers() */
     uint8_t *label;             /* per slot */
-    uint8_t *needed;            /* per slot: a product with V comes of it */
-    uint8_t *with_v;            /* per step: it is that product */
-    uint8_t *scores;            /* per step: it leads to one */
+    uint8_t *needed;            /* per slot: a product with V is computed from it */
+    uint8_t *with_v;            /* per step: it is a product with V */
+    uint8_t *scores;            /* per step: it lies on the way to one */
     struct plan_neighbour *out;
     size_t n, cap;
 };
@@ -292,8 +292,8 @@ static void mark_needed(struct finder *f, uint32_t step, uint32_t n)
     }
 }
 
-/* Forward: what comes of a product, what of a softmax of that; the product that takes the latter is the one
- * with V. */
+/* Forward: what a product makes are scores, what a softmax makes of scores are weights, and a product that
+ * takes weights is the one with V. */
 static void label_steps(struct finder *f)
 {
     const struct walk *w = &f->s->walk;
@@ -312,7 +312,8 @@ static void label_steps(struct finder *f)
     }
 }
 
-/* Backward from each of those to the products of scores, so that a bmm of experts is none. */
+/* Backward from the products with V to those that made their scores: a product whose result meets no V, such
+ * as the bmm of experts, makes none. */
 static void follow_back(struct finder *f)
 {
     const struct walk *w = &f->s->walk;

@@ -11,7 +11,7 @@
 /* Something that happens in a run: a row decided, or a call whose kind is known. */
 struct event {
     uint32_t run;  /* frame of the function */
-    uint32_t node; /* */
+    uint32_t node; /* of the row, or that calls */
     uint32_t what; /* policy; or CALL + kind of the inner run */
 };
 #define CALL 16u
