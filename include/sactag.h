@@ -80,11 +80,12 @@ struct sactag_message {
     uint64_t offset;   /* byte offset in the input, UINT64_MAX if there is none */
 };
 
-/* NULL when memory is exhausted. Every function accepts NULL for its diag: then nothing is recorded. */
+/* To be freed; NULL when memory is exhausted. Every function accepts NULL for its diag: then nothing is
+ * recorded. */
 sactag_diag *sactag_diag_new(void);
-void sactag_diag_free(sactag_diag *d);
+void sactag_diag_free(sactag_diag *d); /* NULL is allowed */
 size_t sactag_diag_count(const sactag_diag *d);
-/* The i-th message, oldest first; i < count. */
+/* The i-th message, oldest first; i < count. Its text lives until the diag is cleared or freed. */
 struct sactag_message sactag_diag_get(const sactag_diag *d, size_t i);
 void sactag_diag_clear(sactag_diag *d);
 /* Messages that were not kept: past a thousand warnings and notes, or for want of memory. */
@@ -167,9 +168,8 @@ struct sactag_options {
     size_t n_fqns;
     const struct sactag_shape *force_shapes; /* shapes forced in every block */
     size_t n_force_shapes;
-    enum sactag_match match; /* default: exact; substring under profile titan */
-    const char *const
-        *blocks; /* patterns over full FQNs, `*` = one segment; {"whole"}, {"auto"}; none = auto */
+    enum sactag_match match;   /* default: exact; substring under profile titan */
+    const char *const *blocks; /* patterns of full FQNs, `*` = one segment; {"whole"}; {"auto"} or none */
     size_t n_blocks;
     enum sactag_mm_rule mm_rule; /* default: onnx for ONNX, torch for .pt2 and profile titan */
     enum sactag_profile profile;
@@ -186,13 +186,14 @@ void sactag_options_init(struct sactag_options *o);
 /* ---- plans ---- */
 
 enum sactag_policy { SACTAG_NONE, SACTAG_SAVE, SACTAG_RECOMPUTE };
+/* By what an mm's module is known, strongest first (POLICY.md 3). */
 enum sactag_evidence {
-    SACTAG_EV_NONE,
-    SACTAG_EV_PARAM,
-    SACTAG_EV_METADATA,
-    SACTAG_EV_SCOPE,
-    SACTAG_EV_BIAS,
-    SACTAG_EV_NEIGHBOUR
+    SACTAG_EV_NONE,     /* it is not known */
+    SACTAG_EV_PARAM,    /* the weight's name */
+    SACTAG_EV_METADATA, /* what the exporter noted on the node */
+    SACTAG_EV_SCOPE,    /* the node's name */
+    SACTAG_EV_BIAS,     /* the bias's name */
+    SACTAG_EV_NEIGHBOUR /* its block alone is known, from the nodes around it */
 };
 
 /* "none" / "save" / "recompute", and "-" / "param" / ... */
@@ -206,11 +207,10 @@ struct sactag_row {
     struct sactag_text node;   /* name; may be empty */
     struct sactag_text output; /* name of output 0 */
     struct sactag_text op;     /* "MatMul", "com.microsoft:FusedMatMul" */
-    struct sactag_text
-        block;              /* FQN of the block, absent outside blocks; "whole" when the graph is one block */
-    uint32_t block_index;   /* of that block among the plan's, UINT32_MAX outside blocks */
-    uint32_t call;          /* which call of the block, from 0 */
-    struct sactag_text fqn; /* module, absent if unknown */
+    struct sactag_text block;  /* its FQN, "whole" when the graph is one block; absent outside blocks */
+    uint32_t block_index;      /* of that block among the plan's, UINT32_MAX outside blocks */
+    uint32_t call;             /* which call of the block, from 0 */
+    struct sactag_text fqn;    /* module, absent if unknown */
     enum sactag_evidence evidence;
     struct sactag_shape rhs;
     enum sactag_policy policy;
@@ -261,7 +261,9 @@ int sactag_decide(sactag_plan **out, sactag_model *m, const struct sactag_option
  * with SACTAG_TAG_ALL also of nodes that are no mms. A model without tags gives a plan without rows. */
 int sactag_read_tags(sactag_plan **out, sactag_model *m, sactag_diag *d);
 
-void sactag_plan_free(sactag_plan *p);
+void sactag_plan_free(sactag_plan *p); /* NULL is allowed */
+
+/* What a plan holds; i is less than the count above each. Text is the plan's or its model's. */
 size_t sactag_plan_count(const sactag_plan *p);
 void sactag_plan_row(const sactag_plan *p, size_t i, struct sactag_row *out);
 size_t sactag_plan_block_count(const sactag_plan *p);
@@ -273,12 +275,13 @@ void sactag_plan_summary(const sactag_plan *p, struct sactag_summary *out);
 /* ---- writing ---- */
 
 enum sactag_carrier { SACTAG_CARRIER_METADATA, SACTAG_CARRIER_ATTRIBUTE, SACTAG_CARRIER_POPART };
+/* What becomes of external data when the output lies in another directory. */
 enum sactag_external {
-    SACTAG_EXTERNAL_REFUSE,
-    SACTAG_EXTERNAL_COPY,
+    SACTAG_EXTERNAL_REFUSE, /* nothing is written: SACTAG_EUSAGE */
+    SACTAG_EXTERNAL_COPY,   /* copied, hard-linked or linked beside the output; never over a different file */
     SACTAG_EXTERNAL_HARDLINK,
     SACTAG_EXTERNAL_SYMLINK,
-    SACTAG_EXTERNAL_KEEP
+    SACTAG_EXTERNAL_KEEP /* left to the caller */
 };
 /* ALL: every node of a block gets a policy, the mms the same as with MM (docs/TAGS.md). */
 enum sactag_scope { SACTAG_TAG_MM, SACTAG_TAG_ALL };
@@ -286,11 +289,10 @@ enum sactag_scope { SACTAG_TAG_MM, SACTAG_TAG_ALL };
 struct sactag_write_options {
     enum sactag_carrier carrier;
     enum sactag_scope tag;
-    enum sactag_external
-        external;           /* when the model has external data and the output lies in another directory */
-    bool no_sync;           /* do not flush to disk before the rename */
-    int64_t set_ir_version; /* 0: leave it as it is; up to INT32_MAX; of a .pt2 a warning alone */
-    /* Called now and then with bytes written and in all; may be NULL. */
+    enum sactag_external external; /* of a model with external data, in another directory than its own */
+    bool no_sync;                  /* do not flush to disk before the rename */
+    int64_t set_ir_version;        /* 0: leave it as it is; up to INT32_MAX; of a .pt2 a warning alone */
+    /* Called now and then with the bytes written so far and in all; may be NULL. */
     void (*progress)(void *ctx, uint64_t done, uint64_t total);
     void *progress_ctx;
     /* Called with the path of the temporary file just before it is made, and with NULL when it is gone, so
@@ -307,8 +309,9 @@ void sactag_write_options_init(struct sactag_write_options *w);
  * from the untagged model. Written to a temporary file in the directory of `path`, flushed, renamed: after
  * any failure the old file is untouched and no temporary file is left. `path` may be the model's own. A
  * symlink's target is replaced; what is not a regular file (a device, a FIFO) is written through.
- * SACTAG_EUSAGE: external data and another directory, with SACTAG_EXTERNAL_REFUSE. SACTAG_EIO. SACTAG_EMEM.
- */
+ * SACTAG_EUSAGE: options; a plan of another model, or of tags; external data and another directory, with
+ * SACTAG_EXTERNAL_REFUSE. SACTAG_EPOLICY: one node would have to carry two policies. SACTAG_EINPUT: tags that
+ * cannot be replaced. SACTAG_EIO. SACTAG_EMEM. */
 int sactag_tag_file(sactag_model *m, const sactag_plan *p, const char *path,
                     const struct sactag_write_options *w, sactag_diag *d);
 /* Written through to a descriptor, beside which no external data can be put: with EXTERNAL_COPY, _HARDLINK or
@@ -319,9 +322,10 @@ int sactag_tag_fd(sactag_model *m, const sactag_plan *p, int fd, const struct sa
 int sactag_tag_buffer(sactag_model *m, const sactag_plan *p, void **bytes, size_t *n,
                       const struct sactag_write_options *w, sactag_diag *d);
 
-/* Removes what tagging added: the original bytes, but for functions that were cloned (`specialize`), with a
- * note. A model without sac.plan is written unchanged, with a note;
- * with a warning when nodes carry tags all the same. */
+/* Removes what tagging added, and writes as the functions above do: the original bytes, but for functions
+ * that were cloned (`specialize`), with a note. A model without sac.plan is written unchanged, with a note,
+ * or with a warning when nodes carry tags all the same. SACTAG_EINPUT: sac.plan was written by a newer
+ * version, or is there twice. Otherwise as above. */
 int sactag_strip_file(sactag_model *m, const char *path, const struct sactag_write_options *w,
                       sactag_diag *d);
 int sactag_strip_fd(sactag_model *m, int fd, const struct sactag_write_options *w, sactag_diag *d);
@@ -330,9 +334,10 @@ int sactag_strip_buffer(sactag_model *m, void **bytes, size_t *n, const struct s
 
 /* ---- looking inside ---- */
 
+/* Takes n bytes of text, which is not NUL-terminated; 0 to go on. */
 typedef int (*sactag_put)(void *ctx, const char *text, size_t n);
 /* Stable text of the IR; and Graphviz, coloured by the plan's policies (p may be NULL). put's non-zero return
- * stops, and is returned. */
+ * stops, and is returned. SACTAG_EMEM. */
 int sactag_dump_ir(sactag_model *m, sactag_put put, void *ctx, sactag_diag *d);
 int sactag_dot(sactag_model *m, const sactag_plan *p, sactag_put put, void *ctx, sactag_diag *d);
 
@@ -348,7 +353,7 @@ int sactag_plan_to_json(const sactag_plan *p, const char *name, sactag_put put, 
  * told by content. The text may be freed then. The plan belongs to no model: it can be looked at, compared
  * (sactag_diff) and, when it was JSON, placed on a model (sactag_apply). A row whose policy its reason does
  * not explain was changed by hand: its reason is `manual`. SACTAG_EINPUT, with "line N, column N" in the
- * message: malformed, rows that miss a key, a node with two rows, a policy that is none. SACTAG_EMEM. */
+ * message: malformed, rows that miss a key, a node with two rows, a word that is no policy. SACTAG_EMEM. */
 int sactag_plan_from_text(sactag_plan **out, const char *text, size_t n, sactag_diag *d);
 
 /* Opens what may be either, told by content: a model (*m, as sactag_open() does) or a plan file (*p). The
@@ -405,10 +410,9 @@ enum sactag_matched {
 struct sactag_change {
     enum sactag_change_kind kind;
     enum sactag_matched matched;
-    unsigned differs; /* SACTAG_DIFFERS_... */
-    size_t a, b;      /* numbers of the rows; SIZE_MAX where there is none */
-    struct sactag_text
-        cause; /* why, where that is visible: "wq's shape 32x32 is now forced"; may be absent */
+    unsigned differs;         /* SACTAG_DIFFERS_... */
+    size_t a, b;              /* numbers of the rows; SIZE_MAX where there is none */
+    struct sactag_text cause; /* "wq's shape 32x32 is now forced"; absent where no cause is visible */
 };
 
 struct sactag_change_summary {
@@ -426,7 +430,7 @@ const char *sactag_matched_name(enum sactag_matched m);
  * rhs, block and call. Linear in the size of both plans (and models, where structure is needed). SACTAG_EMEM.
  */
 int sactag_diff(sactag_changes **out, const sactag_plan *a, const sactag_plan *b, sactag_diag *d);
-void sactag_changes_free(sactag_changes *c);
+void sactag_changes_free(sactag_changes *c); /* NULL is allowed */
 /* In the order of plan b, what was removed where it was in a. */
 size_t sactag_changes_count(const sactag_changes *c);
 struct sactag_change sactag_changes_get(const sactag_changes *c, size_t i);
@@ -460,9 +464,9 @@ const char *sactag_problem_name(enum sactag_problem_kind k);
 
 /* Are the tags of a model there, complete, and what the policy says today? o NULL: the policy that the model
  * was tagged with. Tags that were set by hand (reason `manual`) need not be what the policy says: they
- * are counted, and no problems. Errors are those of sactag_decide(); problems are none. */
+ * are counted, and are no problems. Finding problems is no error: errors are those of sactag_decide(). */
 int sactag_check(sactag_problems **out, sactag_model *m, const struct sactag_options *o, sactag_diag *d);
-void sactag_problems_free(sactag_problems *c);
+void sactag_problems_free(sactag_problems *c); /* NULL is allowed */
 size_t sactag_problems_count(const sactag_problems *c);
 /* Tags that were set by hand and are not what the policy says. */
 size_t sactag_problems_by_hand(const sactag_problems *c);
