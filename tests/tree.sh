@@ -39,6 +39,13 @@ while read -r object; do
     size -A "$object" | awk -v o="$object" '($1 == ".data" || $1 == ".bss" || $1 == ".tdata" || $1 == ".tbss") && $2 > 0 { print o, $1, $2 }'
 done <"$tmp/objects" | expect_nothing "the library has variables"
 
+# gcc drops calls of a function that does nothing but prefetch, unless it is always inlined. (Seen where there are
+# instructions for it.)
+case $(uname -m) in x86_64 | aarch64) ;; *) false ;; esac &&
+grep -lE '_prefetch\(' ir/*.c schema/*.c passes/*.c lib/*.c | while read -r file; do
+    objdump -d "$build/${file%.c}.o" | grep -qE '\<(prefetch|prfm)' || echo "$file"
+done | expect_nothing "nothing is fetched ahead where the source says so"
+
 # The shared library exports what the header declares, and the header stands alone, in C and C++.
 grep -o '\bsactag_[a-z0-9_]*(' include/sactag.h | tr -d '(' | sort -u >"$tmp/declared"
 nm -D --defined-only "$build/libsactag.so" | awk '$2 != "A" { sub(/@.*/, "", $3); print $3 }' | sort -u >"$tmp/exported"
