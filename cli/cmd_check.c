@@ -5,15 +5,6 @@
 
 #include <inttypes.h>
 
-static void put_tsv(FILE *f, struct sactag_text t, char end)
-{
-    if (t.n == 0)
-        fputc('-', f);
-    else
-        put_text(f, t);
-    fputc(end, f);
-}
-
 /* `text` is printable already. */
 static void print_text(FILE *f, const struct sactag_problem *p)
 {
@@ -28,7 +19,7 @@ static void print_tsv(FILE *f, const struct sactag_problem *p)
     else
         fputc('-', f);
     fprintf(f, "\t%.*s\t", SACTAG_ARG(p->graph.n ? p->graph : text_of("-")));
-    put_tsv(f, p->node, '\t');
+    put_cell(f, p->node, '\t');
     fprintf(f, "%.*s\n", SACTAG_ARG(p->text));
 }
 

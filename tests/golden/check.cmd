@@ -12,6 +12,9 @@ sactag check < /dev/null || echo "exit $?"
 sactag check - < tagged.onnx
 # A later tool loses one tag, moves another to a node that is no matmul, and drops the model's entry.
 sactag check in.onnx --blocks 'layers.*' || echo "exit $?"
+# A node that is called "-" is told from one without a name.
+LC_ALL=C sed 's/\x1a\x01a/\x1a\x01-/' in.onnx >dash.onnx
+sactag check dash.onnx --blocks 'layers.*' --format tsv 2>/dev/null | cut -f 1-4 | sed -n 3p
 # Without its list of regions no reader can use sac.plan.
 sed 's/"regions":/"regionz":/' tagged.onnx >regions.onnx
 sactag check regions.onnx || echo "exit $?"
