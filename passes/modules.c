@@ -4,6 +4,8 @@
 
 #include <stdlib.h>
 
+#define MANY_MODULES 64 /* of one name: to look through as many each time costs less than to remember */
+
 void modules_init(struct modules *t, struct arena *a)
 {
     *t = (struct modules){.arena = a};
@@ -14,6 +16,8 @@ void modules_free(struct modules *t)
 {
     free(t->a);
     free(t->by_name);
+    free(t->asked);
+    free(t->answers);
     names_free(&t->index);
     *t = (struct modules){0};
 }
@@ -109,8 +113,11 @@ int modules_sort(struct modules *t)
         ids[i] = k[i].id;
     free(k);
     free(t->by_name);
+    free(t->asked);
     t->by_name = ids;
     t->n_sorted = t->n;
+    t->asked = NULL;
+    t->n_answers = 0;
     return 0;
 }
 
@@ -138,33 +145,68 @@ static uint32_t depth_of(struct str fqn)
     return n;
 }
 
-static uint32_t search(const struct modules *t, struct str base, struct str atom, uint32_t nth,
-                       uint32_t *same)
+/* Does what stands at this position have the name and lie below the base, as far as texts tell? */
+static bool in_range(const struct modules *t, uint32_t i, struct str base, struct str atom)
 {
-    uint32_t best = IR_NONE, depth = UINT32_MAX, count = 0;
-    for (uint32_t i = lower_bound(t, atom, base); i < t->n_sorted; i++) {
+    if (i >= t->n_sorted)
+        return false;
+    struct str f = t->a[t->by_name[i]].fqn;
+    return str_eq(fqn_unqualified(f), atom) && (base.n == 0 || str_starts(f, base));
+}
+
+static struct answer scan(const struct modules *t, uint32_t from, struct str base, struct str atom,
+                          uint32_t nth)
+{
+    struct answer r = {.base = (uint32_t)base.n, .nth = nth, .best = IR_NONE};
+    uint32_t depth = UINT32_MAX;
+    for (uint32_t i = from; in_range(t, i, base, atom); i++) {
         struct str f = t->a[t->by_name[i]].fqn;
-        if (!str_eq(fqn_unqualified(f), atom) || (base.n && !str_starts(f, base)))
-            break;
         if (!fqn_inside(f, base))
             continue;
         uint32_t d = depth_of(f);
         if (d < depth)
-            depth = d, count = 0;
-        if (d == depth && count++ == nth)
-            best = t->by_name[i];
+            depth = d, r.same = 0;
+        if (d == depth && r.same++ == nth)
+            r.best = t->by_name[i];
     }
-    if (same)
-        *same = count;
-    return count > nth ? best : IR_NONE;
+    return r;
 }
 
-uint32_t modules_below(const struct modules *t, struct str base, struct str atom, uint32_t *same)
+/* Keeps the answer, when there is memory for it. */
+static void keep(struct modules *t, uint32_t from, struct answer r)
+{
+    if (!t->asked && (t->asked = malloc((size_t)t->n_sorted * sizeof *t->asked)))
+        memset(t->asked, 0xff, (size_t)t->n_sorted * sizeof *t->asked);
+    if (!t->asked || grow(&t->answers, &t->cap_answers, (size_t)t->n_answers + 1, sizeof *t->answers) != 0)
+        return;
+    r.next = t->asked[from];
+    t->answers[t->n_answers] = r;
+    t->asked[from] = t->n_answers++;
+}
+
+/* Many scopes ask for the same name below the same module: where there is much to look through, answers are
+ * kept by where it begins, which tells the name, and by the length of the base. */
+static uint32_t search(struct modules *t, struct str base, struct str atom, uint32_t nth, uint32_t *same)
+{
+    uint32_t from = lower_bound(t, atom, base);
+    bool many = in_range(t, from + MANY_MODULES, base, atom); /* and so all before it */
+    uint32_t at = many && t->asked ? t->asked[from] : IR_NONE;
+    while (at != IR_NONE && (t->answers[at].base != base.n || t->answers[at].nth != nth))
+        at = t->answers[at].next;
+    struct answer r = at != IR_NONE ? t->answers[at] : scan(t, from, base, atom, nth);
+    if (many && at == IR_NONE)
+        keep(t, from, r);
+    if (same)
+        *same = r.same;
+    return r.same > nth ? r.best : IR_NONE;
+}
+
+uint32_t modules_below(struct modules *t, struct str base, struct str atom, uint32_t *same)
 {
     return search(t, base, atom, 0, same);
 }
 
-uint32_t modules_below_nth(const struct modules *t, struct str base, struct str atom, uint32_t nth)
+uint32_t modules_below_nth(struct modules *t, struct str base, struct str atom, uint32_t nth)
 {
     return search(t, base, atom, nth, NULL);
 }

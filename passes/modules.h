@@ -31,6 +31,15 @@ struct modules {
     struct names index; /* fqn → id */
     uint32_t *by_name;  /* ids ordered by (unqualified name, fqn); made by modules_sort */
     uint32_t n_sorted;
+    uint32_t
+        *asked; /* per position in by_name: the newest answer to what was asked there; NULL: none was kept */
+    struct answer {
+        uint32_t base, nth; /* bytes of the base; which of those equally near */
+        uint32_t best, same;
+        uint32_t next; /* in answers */
+    } * answers;
+    uint32_t n_answers;
+    size_t cap_answers;
     struct arena *arena;
 };
 
@@ -52,9 +61,9 @@ int modules_sort(struct modules *t);
 
 /* The nearest module inside `base` ("" = anywhere) whose unqualified name is `atom`: fewest components, then
  * the first by name. *same counts how many are as near. IR_NONE if there is none. */
-uint32_t modules_below(const struct modules *t, struct str base, struct str atom, uint32_t *same);
+uint32_t modules_below(struct modules *t, struct str base, struct str atom, uint32_t *same);
 
 /* As modules_below, but the `nth` (from 0) of those that are equally near. */
-uint32_t modules_below_nth(const struct modules *t, struct str base, struct str atom, uint32_t nth);
+uint32_t modules_below_nth(struct modules *t, struct str base, struct str atom, uint32_t nth);
 
 #endif

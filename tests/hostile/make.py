@@ -222,6 +222,8 @@ def name_files():
         F["name_%s.onnx" % key] = model(graph([mm("x", "w", name, name)]))
         F["undefined_%s.onnx" % key] = model(graph([mm(name, "w", "y", "n")]))
     bad = b"\x1b[31m\n\tindex\xff\xc2\x9b"
+    same = ["layers.0.b%d.q.bias" % i for i in range(10000)]
+    F["scopes_of_one_name.onnx"] = model(graph([mm("x", "w", "y%d" % i, "/layers.0/q_%d/MatMul" % i) for i in range(10000)], ["w"] + same))
     layers, nodes = [], []
     for i in b"01":
         for name, shape in ((b"w", (4, 4)), (b"a.gate", (4, 4)), (b"a." + bad, (4, 4))):

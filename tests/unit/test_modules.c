@@ -138,6 +138,38 @@ Test(modules, sorting_again)
     cr_assert_str_eq(below("", "wq", &same), "a.wq");
 }
 
+/* What is remembered of long lists is the answer to the same question only. */
+Test(modules, asked_again)
+{
+    static char text[400][40];
+    uint32_t same;
+    for (int i = 0; i < 400; i++) {
+        snprintf(text[i], sizeof text[i], "%s.layers.%d.%swq", i % 2 ? "encoder" : "decoder", i / 2,
+                 i < 4 ? "a.b." : "a.");
+        add(text[i]);
+    }
+    cr_assert_eq(modules_sort(&t), 0);
+    for (int round = 0; round < 3; round++) {
+        cr_assert_str_eq(below("", "wq", &same), "decoder.layers.10.a.wq");
+        cr_assert_eq(same, 396);
+        cr_assert_str_eq(below("decoder", "wq", &same), "decoder.layers.10.a.wq");
+        cr_assert_eq(same, 198);
+        cr_assert_str_eq(below("encoder", "wq", &same), "encoder.layers.10.a.wq");
+        cr_assert_str_eq(below("encoder.layers.1", "wq", &same), "encoder.layers.1.a.b.wq");
+        cr_assert_eq(same, 1);
+        cr_assert_str_eq(below("decode", "wq", &same), "-", "no module of its own");
+        uint32_t second = modules_below_nth(&t, str_of(""), str_of("wq"), 1);
+        cr_assert(str_is(t.a[second].fqn, "decoder.layers.100.a.wq"));
+        cr_assert_eq(modules_below_nth(&t, str_of("encoder"), str_of("wq"), 198), IR_NONE);
+        if (round == 1)
+            cr_assert_eq(modules_sort(&t), 0);
+    }
+    add("wq");
+    cr_assert_eq(modules_sort(&t), 0);
+    cr_assert_str_eq(below("", "wq", &same), "wq", "sorting forgets what was asked before");
+    cr_assert_eq(same, 1);
+}
+
 Test(modules, many)
 {
     static char text[1000][32];
