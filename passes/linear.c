@@ -15,6 +15,7 @@ struct namer {
     uint8_t *used;         /* per slot: USED_* */
     uint32_t *products;    /* per scope: products directly in it */
     bool *busy;            /* per scope: holds operators that no Linear has */
+    bool *chooses;         /* per scope: holds operators of a router */
     struct use *weight_of; /* per scope: weight of the first mm in it */
     uint32_t *first_user;  /* per slot: scope of the first mm with this weight; 0 = none. NULL until it is
                               asked for */
@@ -34,30 +35,52 @@ static struct module_name listed_name(const struct state *s, struct module_name 
     return same == IR_NONE ? n : (struct module_name){s->modules.a[same].fqn, same};
 }
 
-static bool linear_op(struct str op)
+static bool one_of(struct str op, const char *const *ops, size_t n)
 {
-    static const char *const ops[] = {
-        "Transpose",     "MatMul",  "Gemm",    "Add",         "Cast",      "Identity",
-        "Constant",      "Reshape", "Shape",   "Gather",      "Concat",    "Unsqueeze",
-        "Squeeze",       "Slice",   "Flatten", "FusedMatMul", "FusedGemm", "DequantizeLinear",
-        "QuantizeLinear"};
-    for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
+    for (size_t i = 0; i < n; i++)
         if (str_is(op, ops[i]))
             return true;
     return false;
+}
+
+/* What a Linear does; a scale besides is a subclass's. */
+static bool linear_op(struct str op)
+{
+    static const char *const ops[] = {
+        "Transpose",      "MatMul",  "Gemm",    "Add",         "Cast",      "Identity",
+        "Constant",       "Reshape", "Shape",   "Gather",      "Concat",    "Unsqueeze",
+        "Squeeze",        "Slice",   "Flatten", "FusedMatMul", "FusedGemm", "DequantizeLinear",
+        "QuantizeLinear", "Mul",     "Div"};
+    static const char *const aten[] = {
+        "aten.linear",    "aten.mm",      "aten.addmm",   "aten.matmul", "aten.t",          "aten.numpy_T",
+        "aten.transpose", "aten.permute", "aten.add",     "aten.mul",    "aten.div",        "aten.to",
+        "aten._to_copy",  "aten.view",    "aten.reshape", "aten.clone",  "aten.contiguous", "aten.detach"};
+    return one_of(op, ops, sizeof ops / sizeof *ops) ||
+           one_of(ir_without_overload(op), aten, sizeof aten / sizeof *aten);
+}
+
+/* A Linear's subclass may do much to its input and weight, but it does not choose. */
+static bool router_op(struct str op)
+{
+    static const char *const ops[] = {"TopK", "ArgMax", "ArgMin", "Softmax", "LogSoftmax"};
+    return one_of(op, ops, sizeof ops / sizeof *ops);
 }
 
 /* Which scopes hold more than a Linear does, and how many products each. */
 static int note_scopes(struct namer *k)
 {
     struct state *s = k->s;
-    bool *plain = arena_alloc(&s->arena, s->m->n_ops ? s->m->n_ops : 1, sizeof *plain);
-    if (!plain)
+    enum { PLAIN, OTHER, ROUTER };
+    uint8_t *kind = arena_alloc(&s->arena, s->m->n_ops ? s->m->n_ops : 1, sizeof *kind);
+    if (!kind)
         return IR_EMEM;
     for (uint32_t i = 0; i < s->m->n_ops; i++)
-        plain[i] = linear_op(s->m->ops[i].type);
-    for (uint32_t i = 0; i < s->walk.n_steps; i++)
-        k->busy[s->scope_of[i]] |= !plain[s->m->nodes[walk_step(&s->walk, i).node].op];
+        kind[i] = linear_op(s->m->ops[i].type) ? PLAIN : router_op(s->m->ops[i].type) ? ROUTER : OTHER;
+    for (uint32_t i = 0; i < s->walk.n_steps; i++) {
+        uint8_t of = kind[s->m->nodes[walk_step(&s->walk, i).node].op];
+        k->busy[s->scope_of[i]] |= of != PLAIN;
+        k->chooses[s->scope_of[i]] |= of == ROUTER;
+    }
     for (uint32_t i = 0; i < s->n_mms; i++)
         k->products[s->scope_of[s->mms[i].step]]++;
     return 0;
@@ -70,11 +93,17 @@ static bool class_is_linear(struct str cls)
     return str_ends(cls, STR_LIT("Linear"));
 }
 
-/* Is the module known to be of a class that is no Linear's? */
-static bool other_class(const struct state *s, const struct module *m)
+/* A class of the model's own may be a Linear's subclass, whatever its name: what its code does tells. */
+static bool class_is_own(struct str cls)
+{
+    return cls.n && !class_is_linear(cls) && !str_starts(cls, STR_LIT("torch."));
+}
+
+/* Is the module known to be no Linear: by its class, or by what its code does? */
+static bool is_other(const struct state *s, const struct module *m)
 {
     struct str cls = module_class(s, m);
-    return cls.n && !class_is_linear(cls);
+    return m->more || (cls.n && !class_is_linear(cls) && !class_is_own(cls));
 }
 
 /* Does a scope whose _k was taken for "called again" have another weight than the one without _k? */
@@ -140,8 +169,9 @@ static bool scope_is_linear(struct namer *k, const struct mm *mm, uint32_t scope
     const struct scope *sc = &s->scopes[scope];
     if (scope == 0 || n.fqn.n == 0)
         return false;
-    if (sc->cls.n)
-        return class_is_linear(sc->cls);
+    if (sc->cls.n && !class_is_own(sc->cls))
+        return class_is_linear(sc->cls) &&
+               (k->products[scope] == 1 || str_starts(sc->cls, STR_LIT("torch.")));
     if (mm->weight.value == IR_NONE)
         return false;
     return leaf_module(s, n) && !k->busy[scope] && k->products[scope] == 1;
@@ -156,7 +186,7 @@ int linear_mark(struct state *s, struct module_name name, const struct mm *mm, e
     struct module *m = &t->a[id];
     if (t->n > before)
         m->composed = loose;
-    if (other_class(s, m))
+    if (is_other(s, m))
         return 0;
     if (m->linear && m->evidence && m->evidence <= (uint8_t)ev)
         return 0;
@@ -275,8 +305,10 @@ static void ask_scope(struct namer *k, struct mm *mm, struct naming *n)
     if (open_name && scope_fits(sc->atoms, sc->n_atoms, n->bias.fqn, true))
         ran_as_bias_says(mm, n);
     mm->scope_fqn = n->ran.fqn;
-    bool open =
-        n->named_weight || n->kind == PARAM_NO_NAME || sc->cls.n; /* the weight's name is not against it */
+    bool own = class_is_own(sc->cls); /* what it does with a weight of that name tells */
+    bool silent =
+        n->kind == PARAM_NO_NAME || (sc->cls.n && n->kind != PARAM_OTHER); /* ... is not against it */
+    bool open = n->named_weight || (!own && silent);
     n->by_scope = n->scope && n->ran.fqn.n && open && scope_is_linear(k, mm, n->scope, n->ran);
     if (n->by_scope || n->named_weight || n->kind != PARAM_NO_NAME)
         return;
@@ -348,6 +380,20 @@ static int mark_sharer(struct namer *k, const struct mm *mm, const struct naming
     return linear_mark(s, (struct module_name){twin, IR_NONE}, mm, EV_SCOPE, n->loose);
 }
 
+/* What the scope shows of the module that the weight is named for: it does more than a Linear, or its weight
+ * is multiplied as it is by others. */
+static void note_code(struct namer *k, const struct mm *mm, const struct naming *n)
+{
+    uint32_t id = n->kind == PARAM_WEIGHT ? known_id(k->s, n->param) : IR_NONE;
+    if (id == IR_NONE || n->scope == 0)
+        return;
+    bool own = str_eq(n->ran.fqn, n->param.fqn), single = !k->busy[n->scope] && k->products[n->scope] == 1;
+    bool open = n->sc->cls.n == 0 ? k->chooses[n->scope] : class_is_own(n->sc->cls) && !single;
+    k->s->modules.a[id].more |= own && open;
+    k->s->modules.a[id].by_hand |=
+        !own && !mm->transposed && !scope_fits(n->sc->atoms, n->sc->n_atoms, n->param.fqn, true);
+}
+
 /* Which modules the mm shows to be Linears. */
 static int mark_linears(struct namer *k, struct mm *mm, const struct naming *n)
 {
@@ -367,13 +413,14 @@ static int name_mm(struct namer *k, struct mm *mm)
     ask_scope(k, mm, &n);
     find_clash(k, mm, &n);
     choose_name(k, mm, &n);
+    note_code(k, mm, &n);
     return mark_linears(k, mm, &n);
 }
 
 /* ---- Linears that no mm shows ---- */
 
-/* A 2-D FQN.weight that is neither looked up in, nor only added or multiplied as it is: a Linear that is
- * never called, or whose weight the model uses by hand. */
+/* A 2-D FQN.weight that is neither looked up in, nor only added or multiplied as it is by the module's own
+ * code: a Linear that is never called, or whose weight the model uses by hand. */
 static void unused_linears(struct namer *k)
 {
     struct state *s = k->s;
@@ -384,14 +431,15 @@ static void unused_linears(struct namer *k)
             n->module == IR_NONE)
             continue;
         uint8_t used = k->used[walk_slot(&s->walk, (struct use){FRAME_MAIN, n->value})];
-        bool as_it_is = (used & (USED_DIRECT | USED_AS_TABLE)) && !(used & USED_TRANSPOSED);
         struct module *m = &s->modules.a[n->module];
+        bool shown = (used & USED_TRANSPOSED) || (m->by_hand && !(used & USED_AS_TABLE));
+        bool as_it_is = (used & (USED_DIRECT | USED_AS_TABLE)) && !shown;
         if ((used & USED_GATHER) || as_it_is) {
             m->embedding = used & USED_GATHER;
             m->untransposed = !m->embedding && (used & USED_DIRECT);
             continue;
         }
-        if (m->linear || m->children || m->same_as != IR_NONE || other_class(s, m))
+        if (m->linear || m->children || m->same_as != IR_NONE || is_other(s, m))
             continue;
         m->linear = true;
         m->in = x->dims[1];
@@ -407,10 +455,11 @@ static int namer_init(struct namer *k, struct state *s)
     k->used = calloc(s->walk.n_slots ? s->walk.n_slots : 1, 1);
     k->products = calloc(s->n_scopes, sizeof *k->products);
     k->busy = calloc(s->n_scopes, sizeof *k->busy);
+    k->chooses = calloc(s->n_scopes, sizeof *k->chooses);
     k->weight_of = calloc(s->n_scopes, sizeof *k->weight_of);
     for (uint32_t i = 0; k->weight_of && i < s->n_scopes; i++)
         k->weight_of[i].value = IR_NONE;
-    return k->used && k->products && k->busy && k->weight_of ? 0 : IR_EMEM;
+    return k->used && k->products && k->busy && k->chooses && k->weight_of ? 0 : IR_EMEM;
 }
 
 static void namer_free(struct namer *k)
@@ -418,6 +467,7 @@ static void namer_free(struct namer *k)
     free(k->used);
     free(k->products);
     free(k->busy);
+    free(k->chooses);
     free(k->weight_of);
     free(k->first_user);
 }

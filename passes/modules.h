@@ -17,6 +17,8 @@ struct module {
     bool composed;  /* learnt from a scope alone: containers that are never called may be missing from its FQN
                      */
     bool embedding, untransposed; /* no Linear: its weight is looked up in, or multiplied by as it is */
+    bool more;                    /* no Linear: its code does more than multiply */
+    bool by_hand;                 /* other modules' code multiplies by its weight as it is */
     uint8_t evidence;             /* enum evidence of its name */
     uint32_t same_as;             /* another name of that module, which is the one torch lists; IR_NONE */
     uint32_t scope;               /* that tells its class; 0: none does */

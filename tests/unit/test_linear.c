@@ -193,6 +193,40 @@ Test(linear, metadata_classes)
     assert_text(bench_linears(&b), "wn v 8 8 whole metadata\n");
 }
 
+/* A class of the model's own may be a subclass of Linear: it is one if it does with its weight what a Linear
+ * does. */
+Test(linear, metadata_classes_of_the_model)
+{
+    bench_add(&b, "in x f32[2,8]\nparam head.weight f32[8,8]\nparam gate.weight f32[8,8]\n"
+                  "param kan.base f32[8,8]\nparam kan.spline f32[8,8]\n"
+                  "h = Transpose(head.weight)\ng = Transpose(gate.weight)\nk = Transpose(kan.base)\n"
+                  "l = Transpose(kan.spline)");
+    bench_add(&b, "A: a = MatMul(x,h) %s %s", NS("['', 'head', 'linear']"),
+              CH("['M', 'models.NormHead', 'aten.linear.default']"));
+    bench_add(&b, "B: c = MatMul(a,g) %s %s\nd = Sigmoid(c) %s %s", NS("['', 'gate', 'linear']"),
+              CH("['M', 'models.Gate', 'aten.linear.default']"), NS("['', 'gate', 'sigmoid']"),
+              CH("['M', 'models.Gate', 'aten.sigmoid.default']"));
+    bench_add(&b, "C: e = MatMul(d,k) %s %s\nD: f = MatMul(e,l) %s %s\nout f", NS("['', 'kan', 'linear']"),
+              CH("['M', 'models.KANLinear', 'aten.linear.default']"), NS("['', 'kan', 'linear_1']"),
+              CH("['M', 'models.KANLinear', 'aten.linear.default']"));
+    assert_planned(&b);
+    assert_text(bench_linears(&b), "head head.weight 8 8 whole param\n");
+}
+
+/* A router multiplies like a Linear, but then it chooses; a Linear's subclass may scale. */
+Test(linear, routers)
+{
+    bench_add(&b, "in x f32[2,8]\nparam k i64[1]{2}\nparam s f32[8]\nparam gate.weight f32[4,8]\n"
+                  "param scaled.weight f32[8,4]\n"
+                  "/gate/Transpose: t = Transpose(gate.weight)\n/gate/MatMul: a = MatMul(x,t)\n"
+                  "/gate/TopK: v,i = TopK(a,k)\n/scaled/Transpose: u = Transpose(scaled.weight)\n"
+                  "/scaled/MatMul: c = MatMul(a,u)\n/scaled/Mul: d = Mul(c,s)\nout v\nout d");
+    assert_planned(&b);
+    assert_text(bench_linears(&b), "scaled scaled.weight 4 8 whole param\n");
+    bench_fqns(&b, "gate");
+    assert_refused(&b, IR_EPOLICY, "FQN 'gate' names 'gate', which is not a Linear");
+}
+
 /* The scope of a parameter used by its parent: out_proj's weight in attention. */
 Test(linear, weight_used_by_the_parent)
 {
@@ -464,6 +498,18 @@ Test(linear, bare_parameters)
 }
 
 /* ---- Linears all the same ---- */
+
+/* W + B.weight @ A.weight: of Linears that are never called. What is called (Conv1D) shows that it is none.
+ */
+Test(linear, weights_multiplied_by_the_parent)
+{
+    bench_add(
+        &b, "in x f32[2,8]\nparam l.a.weight f32[2,8]\nparam l.b.weight f32[4,2]\nparam l.c.weight f32[4,8]\n"
+            "/l/MatMul: m = MatMul(l.b.weight,l.a.weight)\n/l/Transpose: t = Transpose(m)\n"
+            "/l/MatMul_1: n = MatMul(x,t)\n/l/c/MatMul: y = MatMul(n,l.c.weight)\nout y");
+    assert_planned(&b);
+    assert_text(bench_linears(&b), "l.a l.a.weight 8 2 whole param\nl.b l.b.weight 2 4 whole param\n");
+}
 
 /* F.linear(h, up.weight.t()): no Transpose at all for the second one; up is a Linear by the first. */
 Test(linear, weight_used_by_hand)
