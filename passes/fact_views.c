@@ -58,31 +58,28 @@ void op_transpose(struct node_facts *k)
     k->out->guessed = true; /* a .contiguous() after it leaves no trace in the file */
 }
 
-void op_reshape(struct node_facts *k)
+/* The shape that a Reshape asks for; false when it is not known. */
+static bool wanted_shape(const struct node_facts *k, int64_t want[INTS_MAX], uint32_t *n)
 {
     struct ir_attr a;
-    int64_t want[INTS_MAX], dims[INTS_MAX];
-    uint32_t n = 0;
-    bool elements = false;
     if (k->n_in < 2 && walk_attr(k->f->w, k->s, "shape", &a) == 1 && a.kind == IR_ATTR_INTS && a.ints_known) {
-        n = a.n_ints, elements = true;
-        memcpy(want, a.ints, n * sizeof *want);
-    } else {
-        const int64_t *v = k->n_in > 1 ? facts_ints(k->f, k->in[1], &n) : NULL;
-        if (v) {
-            memcpy(want, v, n * sizeof *want);
-            elements = true;
-        } else if (node_known(k, 1) && node_shape(k, 1)->rank == 1 && node_shape(k, 1)->dims[0] >= 0 &&
-                   node_shape(k, 1)->dims[0] <= IR_RANK_MAX) {
-            node_set_rank(k, (uint32_t)node_shape(k, 1)->dims[0]);
-        }
+        *n = a.n_ints;
+        memcpy(want, a.ints, *n * sizeof *want);
+        return true;
     }
-    k->out->guessed = k->in[0].guessed && !fact_contiguous(k->f, k->in[0]);
-    if (!elements || n > IR_RANK_MAX)
-        return;
-    const struct ir_shape shape = *node_shape(k, 0), *x = &shape;
-    int64_t rest = -1, product = 1, total = 1;
-    bool kept[IR_RANK_MAX] = {false}; /* by a 0: the same on both sides, whatever it is */
+    const int64_t *v = k->n_in > 1 ? facts_ints(k->f, k->in[1], n) : NULL;
+    if (v)
+        memcpy(want, v, *n * sizeof *want);
+    return v != NULL;
+}
+
+/* A 0 keeps the input's dim (whatever it is, it is the same on both sides), a -1 takes what the others leave.
+ */
+static void reshape_dims(const struct node_facts *k, const int64_t *want, uint32_t n, int64_t *dims)
+{
+    const struct ir_shape *x = node_shape(k, 0);
+    int64_t rest = -1, product = 1, total = 1; /* of dims that are not kept: 0 and -1 when not known */
+    bool kept[IR_RANK_MAX] = {false};
     for (uint32_t i = 0; i < n; i++) {
         dims[i] = want[i] < 0 ? IR_DIM_UNKNOWN : want[i];
         if (want[i] == 0 && walk_attr_int(k->f->w, k->s, "allowzero", 0) == 0) {
@@ -99,6 +96,20 @@ void op_reshape(struct node_facts *k)
             total = -1;
     if (rest >= 0 && node_known(k, 0) && total >= 0 && product > 0)
         dims[rest] = total / product;
+}
+
+void op_reshape(struct node_facts *k)
+{
+    int64_t want[INTS_MAX], dims[IR_RANK_MAX];
+    uint32_t n = 0;
+    bool wanted = wanted_shape(k, want, &n);
+    k->out->guessed = k->in[0].guessed && !fact_contiguous(k->f, k->in[0]);
+    if (!wanted && node_known(k, 1) && node_shape(k, 1)->rank == 1 && node_shape(k, 1)->dims[0] >= 0 &&
+        node_shape(k, 1)->dims[0] <= IR_RANK_MAX)
+        node_set_rank(k, (uint32_t)node_shape(k, 1)->dims[0]);
+    if (!wanted || n > IR_RANK_MAX)
+        return;
+    reshape_dims(k, want, n, dims);
     node_set_shape(k, n, dims);
     if (k->in[0].ints)
         k->out->ints = k->in[0].ints;
@@ -224,52 +235,75 @@ static void slice_ints(struct node_facts *k, int64_t start, int64_t end, int64_t
     k->out->ints = id;
 }
 
+/* What a Slice takes of each axis, as far as the file tells. */
+struct slices {
+    int64_t starts[INTS_MAX], ends[INTS_MAX], axes[INTS_MAX], steps[INTS_MAX];
+    uint32_t n_ends; /* starts and ends */
+    uint32_t n;      /* axes that are cut */
+    bool known;      /* where they are cut is known */
+    bool anywhere;   /* which axes are cut is not: any may be */
+};
+
+static void read_slices(const struct node_facts *k, struct slices *c)
+{
+    uint32_t n_ends = 0, n_axes, n_steps;
+    bool ends = node_list(k, "starts", 1, c->starts, &c->n_ends) &&
+                node_list(k, "ends", 2, c->ends, &n_ends) && n_ends == c->n_ends;
+    bool axes = node_list(k, "axes", 3, c->axes, &n_axes),
+         steps = node_list(k, "steps", 4, c->steps, &n_steps);
+    c->known =
+        ends && (!axes || n_axes == n_ends) && (steps ? n_steps == n_ends : !node_has_list(k, "steps", 4));
+    c->anywhere = !axes && (!c->known || node_has_list(k, "axes", 3));
+    c->n = axes ? n_axes : c->anywhere ? 0 : n_ends;
+    for (uint32_t i = 0; !axes && i < c->n; i++)
+        c->axes[i] = i;
+    uint32_t n = c->n > c->n_ends ? c->n : c->n_ends;
+    for (uint32_t i = 0; !(steps && n_steps == n) && i < n; i++)
+        c->steps[i] = 1;
+}
+
+/* What the i-th cut leaves of axis a, and what it does to the layout. */
+static void cut_axis(struct node_facts *k, const struct slices *c, uint32_t i, int64_t a, int64_t *left)
+{
+    int64_t dim = node_shape(k, 0)->dims[a], step = c->steps[i];
+    bool whole = c->known && step == 1 && c->starts[i] == 0 &&
+                 (c->ends[i] >= INT32_MAX || (dim >= 0 && c->ends[i] >= dim));
+    if (whole)
+        return;
+    *left = c->known ? slice_count(dim, c->starts[i], c->ends[i], step) : IR_DIM_UNKNOWN;
+    if (step < 0) { /* flip(), which copies: PyTorch's slices only go forwards */
+        k->out->gaps = false;
+        return;
+    }
+    slice_layout(k, a);
+    if (step != 1)
+        k->out->gaps = true;
+}
+
 void op_slice(struct node_facts *k)
 {
-    int64_t starts[INTS_MAX], ends[INTS_MAX], axes[INTS_MAX], steps[INTS_MAX], dims[IR_RANK_MAX];
-    uint32_t ns, ne, na, nt;
+    struct slices c;
+    int64_t dims[IR_RANK_MAX];
     if (!node_known(k, 0))
         return;
     const struct ir_shape shape = *node_shape(k, 0), *x = &shape;
     memcpy(dims, x->dims, x->rank * sizeof *dims);
     node_keep_order(k, k->in[0]);
     k->out->gaps = k->in[0].gaps;
-    bool have = node_list(k, "starts", 1, starts, &ns) && node_list(k, "ends", 2, ends, &ne) && ns == ne;
-    bool have_axes = node_list(k, "axes", 3, axes, &na), have_steps = node_list(k, "steps", 4, steps, &nt);
-    bool all_axes = !have_axes && !node_has_list(k, "axes", 3);
-    if (!have_steps && node_has_list(k, "steps", 4))
-        have = false;
-    if ((have_axes && have && na != ns) || (have_steps && have && nt != ns))
-        have = false;
-    uint32_t n = have_axes ? na : have ? ns : 0;
-    if (!have_axes && !all_axes)
-        n = 0;
-    if (!have_axes && (!have || !all_axes)) { /* any dimension may be cut */
-        for (uint32_t i = 0; i < x->rank; i++)
-            dims[i] = IR_DIM_UNKNOWN;
-        k->out->gaps = true;
-        k->out->guessed = true;
-    }
-    for (uint32_t i = 0; i < n; i++) {
-        int64_t a = axis_in_rank(have_axes ? axes[i] : (int64_t)i, x->rank), step = have_steps ? steps[i] : 1;
+    read_slices(k, &c);
+    for (uint32_t i = 0; c.anywhere && i < x->rank; i++)
+        dims[i] = IR_DIM_UNKNOWN;
+    if (c.anywhere)
+        k->out->gaps = k->out->guessed = true;
+    for (uint32_t i = 0; i < c.n; i++) {
+        int64_t a = axis_in_rank(c.axes[i], x->rank);
         if (a < 0)
             return;
-        bool whole = have && step == 1 && starts[i] == 0 &&
-                     (ends[i] >= INT32_MAX || (x->dims[a] >= 0 && ends[i] >= x->dims[a]));
-        if (whole)
-            continue;
-        dims[a] = have ? slice_count(x->dims[a], starts[i], ends[i], step) : IR_DIM_UNKNOWN;
-        if (step < 0) { /* flip(), which copies: PyTorch's slices only go forwards */
-            k->out->gaps = false;
-            continue;
-        }
-        slice_layout(k, a);
-        if (step != 1)
-            k->out->gaps = true;
+        cut_axis(k, &c, i, a, &dims[a]);
     }
     node_set_shape(k, x->rank, dims);
-    if (have && x->rank == 1 && ns == 1)
-        slice_ints(k, starts[0], ends[0], have_steps ? steps[0] : 1);
+    if (c.known && x->rank == 1 && c.n_ends == 1)
+        slice_ints(k, c.starts[0], c.ends[0], c.steps[0]);
 }
 
 void op_gather(struct node_facts *k)
