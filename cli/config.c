@@ -81,19 +81,36 @@ static int take_line(struct options *o, char *line, const char *place)
     return options_take(o, (enum option_id)id, value, where);
 }
 
+enum line { LINE_END, LINE_TEXT, LINE_BAD };
+
+/* The next line, without its newline. */
+static enum line next_line(FILE *f, char *line)
+{
+    size_t n = 0;
+    int c;
+
+    while ((c = getc(f)) != EOF && c != '\n') {
+        if (c == 0 || n == LINE_MAX_BYTES - 2)
+            return LINE_BAD;
+        line[n++] = (char)c;
+    }
+    line[n] = 0;
+    return n || c != EOF ? LINE_TEXT : LINE_END;
+}
+
 static int take_lines(struct options *o, FILE *f, const char *path, char *line)
 {
+    static const char mark[] = "\xef\xbb\xbf"; /* some editors begin a text in UTF-8 with it */
     char place[4200];
+    enum line found;
 
-    for (unsigned long number = 1; fgets(line, LINE_MAX_BYTES, f); number++) {
-        size_t n = strlen(line);
+    for (unsigned long number = 1; (found = next_line(f, line)) != LINE_END; number++) {
         snprintf(place, sizeof place, "%s:%lu", path, number);
-        if (n > 0 && line[n - 1] == '\n')
-            line[n - 1] = 0;
-        else if (!feof(f))
+        if (found == LINE_BAD)
             return message_error(2, &o->voice, place, "expected text but found a NUL or a line over %d bytes",
                                  LINE_MAX_BYTES - 2);
-        int e = take_line(o, line, place);
+        bool marked = number == 1 && strncmp(line, mark, strlen(mark)) == 0;
+        int e = take_line(o, line + (marked ? strlen(mark) : 0), place);
         if (e)
             return e;
     }

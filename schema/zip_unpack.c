@@ -103,6 +103,10 @@ static int unpack_member(unzFile zip, const struct zip_member *f, char *to)
 
 int zip_unpack(const uint8_t *archive, uint64_t size, const struct zip_member *f, char *to, const char **why)
 {
+    if (f->method && f->method != Z_DEFLATED) { /* minizip may know more, and would call it damaged */
+        *why = "is compressed in a way that is not understood";
+        return IR_EINPUT;
+    }
     struct memory m = {archive, size, 0};
     zlib_filefunc64_def functions = mem_functions;
     functions.opaque = &m;
@@ -112,8 +116,6 @@ int zip_unpack(const uint8_t *archive, uint64_t size, const struct zip_member *f
     unzClose(zip);
     if (rc == UNZ_OK)
         return 0;
-    *why = rc == UNZ_BADZIPFILE && f->method != Z_DEFLATED
-               ? "is compressed in a way that is not understood"
-               : "cannot be unpacked: its size or checksum is wrong";
+    *why = "cannot be unpacked: its size or checksum is wrong";
     return rc == UNZ_INTERNALERROR || rc == Z_MEM_ERROR ? IR_EMEM : IR_EINPUT;
 }

@@ -20,6 +20,8 @@ printf 'config = other.conf\n' > nested.conf
 code nested.conf
 printf 'fqn = a\nfqn = b\000c\n' > nul.conf
 code nul.conf
+printf 'fqn = b\000c' > nul_at_end.conf
+code nul_at_end.conf
 head -c 70000 /dev/zero | tr '\0' x > long.conf
 code long.conf
 printf 'force-shape = 3x\n' > shape.conf

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Writes the hostile files that table.txt names into the current folder. Nothing here comes from the library."""
+import bz2
 import os
 import struct
 import zlib
@@ -340,6 +341,7 @@ def zip_files():
     F["zip_checksum.pt2"] = zipped([(PROGRAM, small.encode(), {"crc": 1})])
     F["zip_encrypted.pt2"] = zipped([(PROGRAM, small.encode(), {"flags": 1})])
     F["zip_method.pt2"] = zipped([(PROGRAM, small.encode(), {"method": 93})])
+    F["zip_bzip2.pt2"] = zipped([(PROGRAM, bz2.compress(small.encode()), {"method": 12, "size": len(small), "crc": zlib.crc32(small.encode())})])
     F["zip_size.pt2"] = zipped([(PROGRAM, small.encode(), {"size": 1 << 31})])
     bomb = deflated(bytes(64 << 20))
     F["bomb.pt2"] = zipped([(PROGRAM, bomb, {"method": 8, "size": 64 << 20, "crc": zlib.crc32(bytes(64 << 20))})])
