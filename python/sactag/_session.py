@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import errno
 import logging
 import os
 import sys
@@ -12,7 +13,7 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 from . import _ffi
 from ._arguments import CHOICES, choice, flag, ir_version, names, path, shapes, strings
-from .errors import BY_STATUS, ArgumentError, Error, Message, SactagWarning
+from .errors import BY_STATUS, ArgumentError, Error, IOError_, Message, NotFoundError, SactagWarning
 from .results import Block, Change, Diff, Forced, Info, Linear, Plan, Problem, Row, Shape, Summary
 
 LEVELS = ("error", "warning", "note", "debug")
@@ -108,12 +109,19 @@ class Session:
             else:
                 log.info("%s: %s", m.level, m.text)
 
-    def check(self, status: int) -> None:
+    def check(self, status: int, *needed: Any) -> None:
+        """Raises what a status means. `needed`: paths without which reading or writing had to fail."""
         if status == 0:
             return
         self._collect()
         text = next((m.text for m in self.messages if m.level == "error"), "out of memory" if status == -6 else "failed")
-        raise BY_STATUS.get(status, Error)(text, list(self.messages))
+        kind = BY_STATUS.get(status, Error)
+        if kind is IOError_ and not all(os.path.exists(p) for p in needed):
+            kind = NotFoundError
+        error = kind(text, list(self.messages))
+        if isinstance(error, NotFoundError):
+            error.errno = errno.ENOENT
+        raise error
 
     # ---- models and plans
 
@@ -121,11 +129,10 @@ class Session:
         """A model from a path, bytes, or what has SerializeToString(), as an onnx.ModelProto has."""
         handle = c_void_p()
         if isinstance(model, (str, os.PathLike)):
-            status = self.lib.sactag_open(byref(handle), path("model", model), None, self.diag)
+            self.check(self.lib.sactag_open(byref(handle), path("model", model), None, self.diag), model)
         else:
             address, size = self._buffer(model)
-            status = self.lib.sactag_open_buffer(byref(handle), address, size, None, self.diag)
-        self.check(status)
+            self.check(self.lib.sactag_open_buffer(byref(handle), address, size, None, self.diag))
         self._models.append(handle)
         return handle
 
@@ -340,7 +347,7 @@ class Session:
         w = self.write_options(given)
         if out is not None:
             to_file = getattr(self.lib, f"sactag_{function}_file")
-            self.check(to_file(*handles, out, byref(w), self.diag))
+            self.check(to_file(*handles, out, byref(w), self.diag), os.path.dirname(out) or b".")
             return None
         to_buffer = getattr(self.lib, f"sactag_{function}_buffer")
         address, n = c_void_p(), c_size_t()

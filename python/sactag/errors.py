@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import List, NamedTuple, Optional
 
 
@@ -74,8 +75,9 @@ class NotFoundError(IOError_, FileNotFoundError):
 def io_error(error: OSError) -> IOError_:
     """Python's own error about a file, as one of this package."""
     kind = NotFoundError if isinstance(error, FileNotFoundError) else IOError_
-    found = kind(f"{error.strerror or error}: {error.filename}" if error.filename else str(error))
-    found.errno, found.strerror, found.filename = error.errno, error.strerror, error.filename
+    filename = os.fsdecode(error.filename) if isinstance(error.filename, bytes) else error.filename
+    found = kind(f"{error.strerror or error}: {filename}" if filename else str(error))
+    found.errno, found.strerror, found.filename = error.errno, error.strerror, filename
     return found
 
 

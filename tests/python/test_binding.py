@@ -2,6 +2,7 @@
 
 import contextlib
 import csv
+import errno
 import logging
 import mmap
 import os
@@ -321,8 +322,13 @@ class Messages(TemporaryFolder):
         self.assert_error(sactag.PolicyError, 3, "closest: moe.router.gate", sactag.plan, MOE, ["moe.router.gat"], strict=True)
         self.assert_error(sactag.InputError, 4, "no ONNX model", sactag.plan, b"junk")
         self.assert_error(sactag.InputError, 4, "empty|no ONNX model|no model", sactag.plan, b"")
-        self.assert_error(OSError, 5, "No such file", sactag.plan, self.folder / "none.onnx")
-        self.assert_error(sactag.IOError_, 5, "No such file", sactag.tag, MOE, out=self.folder / "none" / "out.onnx")
+        for function in (sactag.plan, sactag.tags, sactag.check, sactag.digest):
+            error = self.assert_error(FileNotFoundError, 5, "No such file", function, self.folder / "none.onnx")
+            self.assertEqual(error.errno, errno.ENOENT)
+            self.assertIsInstance(pickle.loads(pickle.dumps(error)), sactag.NotFoundError)
+        self.assert_error(FileNotFoundError, 5, "No such file", sactag.tag, MOE, out=self.folder / "none" / "out.onnx")
+        error = self.assert_error(sactag.IOError_, 5, "Is a directory", sactag.plan, self.folder)
+        self.assertNotIsInstance(error, FileNotFoundError)
         with self.assertRaisesRegex(TypeError, "'fqn'"):
             sactag.plan(MOE, fqn=["moe.router.gate"])
 
@@ -377,7 +383,7 @@ class Messages(TemporaryFolder):
         for function in (sactag.load_plan, lambda path: sactag.tag(MOE, plan=path)):
             error = self.assert_error(FileNotFoundError, 5, "No such file or directory: '/.*none.json'$", function, self.folder / "none.json")
             self.assertIsInstance(pickle.loads(pickle.dumps(error)), sactag.NotFoundError)
-        self.assert_error(FileNotFoundError, 5, "No such file", sactag.plan(MOE).save, self.folder / "none" / "plan.json")
+        self.assert_error(FileNotFoundError, 5, "No such file or directory: '/.*plan.json'$", sactag.plan(MOE).save, self.folder / "none" / "plan.json")
         self.assert_error(sactag.IOError_, 5, "Is a directory", sactag.load_plan, self.folder)
         error = self.assert_error(KeyError, 2, "^the plan has no block 'layers.9'; it has layers.0", sactag.plan(MOE).block, "layers.9")
         self.assertEqual(str(error), pickle.loads(pickle.dumps(error)).args[0])
