@@ -76,7 +76,7 @@ size_t cell_text(struct row *r, struct sactag_text t)
     return r ? row_text(r, t) : text_width(t, CELL_MOST);
 }
 
-size_t cell_word(struct row *r, const char *word)
+static size_t cell_word(struct row *r, const char *word)
 {
     return r ? row_word(r, word) : strlen(word);
 }

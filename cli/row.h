@@ -33,7 +33,6 @@ void row_gap(struct row *r, size_t width, size_t to);
 #define CELL_MOST 64 /* longer texts do not widen their column */
 
 size_t cell_text(struct row *r, struct sactag_text t);
-size_t cell_word(struct row *r, const char *word);
 
 /* The module within its block, or in parentheses what else tells the node: its name, or its output's. */
 size_t cell_name(struct row *r, const struct sactag_row *x);

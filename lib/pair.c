@@ -42,6 +42,53 @@ static void match(struct pairer *x, uint32_t i, uint32_t j)
     x->p->by[j] = (uint8_t)x->by;
 }
 
+/* ---- names ---- */
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static char lower(char c)
+{
+    return c >= 'A' && c <= 'Z' ? (char)(c + ('a' - 'A')) : c;
+}
+
+static bool same_word(struct str a, struct str b)
+{
+    for (size_t i = 0; a.n == b.n && i < a.n; i++)
+        if (lower(a.s[i]) != lower(b.s[i]))
+            return false;
+    return a.n == b.n;
+}
+
+/* "torch:aten.linear.default" → "linear"; "com.microsoft:FusedMatMul" → "FusedMatMul". */
+static struct str op_word(struct str op)
+{
+    ptrdiff_t colon = str_rchr(op, ':');
+    if (colon >= 0)
+        op = str_sub(op, (size_t)colon + 1, op.n - (size_t)colon - 1);
+    if (!str_starts(op, STR_LIT("aten.")))
+        return op;
+    op = str_sub(op, 5, op.n - 5);
+    ptrdiff_t dot = str_chr(op, '.');
+    return dot < 0 ? op : str_sub(op, 0, (size_t)dot);
+}
+
+/* Does the name tell more than its operator and a number? */
+static bool name_tells(struct sactag_text name, struct sactag_text op)
+{
+    struct str s = str_from(name);
+
+    if (str_starts(s, STR_LIT("node_")))
+        s = str_sub(s, 5, s.n - 5);
+    while (s.n && is_digit(s.s[s.n - 1]))
+        s.n--;
+    while (s.n && s.s[s.n - 1] == '_')
+        s.n--;
+    return s.n > 1 && !same_word(s, op_word(str_from(op)));
+}
+
 /* ---- keys ---- */
 
 static uint64_t hash_rhs(const struct sactag_row *r, uint64_t h)
@@ -71,7 +118,7 @@ static uint64_t key_fqn_call_rhs(const struct sactag_row *r)
 
 static uint64_t key_node(const struct sactag_row *r)
 {
-    return pair_name_tells(r->node, r->op) ? hash_str(str_from(r->node), 2) : 0;
+    return name_tells(r->node, r->op) ? hash_str(str_from(r->node), 2) : 0;
 }
 
 static uint64_t key_identity(const struct sactag_row *r)
@@ -214,56 +261,10 @@ static int match_by_place(struct pairer *x, uint64_t (*key)(const struct sactag_
     return match_places(x);
 }
 
-/* ---- names ---- */
-
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
-static char lower(char c)
-{
-    return c >= 'A' && c <= 'Z' ? (char)(c + ('a' - 'A')) : c;
-}
-
-static bool same_word(struct str a, struct str b)
-{
-    for (size_t i = 0; a.n == b.n && i < a.n; i++)
-        if (lower(a.s[i]) != lower(b.s[i]))
-            return false;
-    return a.n == b.n;
-}
-
-/* "torch:aten.linear.default" → "linear"; "com.microsoft:FusedMatMul" → "FusedMatMul". */
-static struct str op_word(struct str op)
-{
-    ptrdiff_t colon = str_rchr(op, ':');
-    if (colon >= 0)
-        op = str_sub(op, (size_t)colon + 1, op.n - (size_t)colon - 1);
-    if (!str_starts(op, STR_LIT("aten.")))
-        return op;
-    op = str_sub(op, 5, op.n - 5);
-    ptrdiff_t dot = str_chr(op, '.');
-    return dot < 0 ? op : str_sub(op, 0, (size_t)dot);
-}
-
 uint64_t pair_identity(const struct sactag_row *r)
 {
     uint64_t h = hash_str(str_from(r->output), hash_str(str_from(r->graph), 5));
     return hash_str(str_from(r->op), hash_str(str_from(r->node), h));
-}
-
-bool pair_name_tells(struct sactag_text name, struct sactag_text op)
-{
-    struct str s = str_from(name);
-
-    if (str_starts(s, STR_LIT("node_")))
-        s = str_sub(s, 5, s.n - 5);
-    while (s.n && is_digit(s.s[s.n - 1]))
-        s.n--;
-    while (s.n && s.s[s.n - 1] == '_')
-        s.n--;
-    return s.n > 1 && !same_word(s, op_word(str_from(op)));
 }
 
 /* ---- the whole ---- */

@@ -31,7 +31,4 @@ void pair_free(struct pairing *p);
 /* A key of what tells a node within its model, wherever it stands: graph, name, output, operator. */
 uint64_t pair_identity(const struct sactag_row *r);
 
-/* Does the name tell more than its operator and a number? */
-bool pair_name_tells(struct sactag_text name, struct sactag_text op);
-
 #endif

@@ -1,22 +1,7 @@
 #include "passes/aten.h"
 
+#include "passes/aten_tensor.h"
 #include "passes/einsum.h"
-
-#define ONNX_FLOAT    1
-#define ONNX_FLOAT16  10
-#define ONNX_BFLOAT16 16
-
-/* A tensor as an operator gets it. */
-struct tensor {
-    uint32_t value;
-    uint32_t rank;
-    int64_t dim[IR_RANK_MAX];    /* IR_DIM_UNKNOWN when symbolic */
-    int64_t size[IR_RANK_MAX];   /* as the exporter saw them */
-    int64_t stride[IR_RANK_MAX]; /* in elements */
-    bool known;                  /* size and stride are */
-    bool grad;
-    bool transposed; /* of `value` */
-};
 
 struct lower {
     struct ir_model *m;
@@ -27,126 +12,14 @@ struct lower {
     struct aten_mm dropped; /* where those past the last go */
 };
 
-/* ---- tensors ---- */
-
-/* Row-major strides. */
-static void set_contiguous(struct tensor *t)
+static struct tensor autocast(const struct lower *l, struct tensor t)
 {
-    int64_t stride = 1;
-    for (uint32_t i = t->rank; i-- > 0;) {
-        t->stride[i] = stride;
-        if (t->size[i] > 1 && __builtin_mul_overflow(stride, t->size[i], &stride))
-            stride = INT64_MAX;
-    }
-}
-
-static bool load(struct tensor *t, const struct ir_model *m, uint32_t value)
-{
-    if (value == IR_NONE || m->values[value].shape == IR_SHAPE_UNKNOWN)
-        return false;
-    const struct ir_shape *s = ir_shape_of(m, value);
-    const struct ir_layout *l = m->layouts ? &m->layouts[value] : NULL;
-    *t = (struct tensor){
-        .value = value, .rank = s->rank, .known = l && l->known, .grad = l && l->requires_grad};
-    for (uint32_t i = 0; i < t->rank; i++) {
-        t->dim[i] = s->dims[i];
-        t->size[i] = t->known ? m->shapes[l->sizes].dims[i] : s->dims[i];
-        t->stride[i] = t->known ? m->shapes[l->strides].dims[i] : 0;
-    }
-    if (!t->known)
-        set_contiguous(t);
-    return true;
+    return tensor_autocast(t, l->m, l->graph);
 }
 
 static bool operand(struct tensor *t, const struct lower *l, uint32_t i)
 {
-    return load(t, l->m, ir_node_input(l->m, l->node, i));
-}
-
-static bool is_empty(const struct tensor *t)
-{
-    bool empty = false;
-    for (uint32_t i = 0; i < t->rank; i++)
-        empty |= t->size[i] == 0;
-    return empty;
-}
-
-static bool is_contiguous(const struct tensor *t)
-{
-    int64_t expect = 1;
-    if (!t->known || is_empty(t))
-        return true;
-    for (uint32_t i = t->rank; i-- > 0;) {
-        if (t->size[i] == 1)
-            continue;
-        if (t->stride[i] != expect || __builtin_mul_overflow(expect, t->size[i], &expect))
-            return false;
-    }
-    return true;
-}
-
-static void swap(int64_t *a, int64_t *b)
-{
-    int64_t t = *a;
-    *a = *b;
-    *b = t;
-}
-
-/* The last two dimensions change places. A view requires a gradient where its base does, even under
- * no_grad(). */
-static struct tensor transpose(struct tensor t)
-{
-    if (t.rank < 2)
-        return t;
-    uint32_t i = t.rank - 2;
-    swap(&t.dim[i], &t.dim[i + 1]);
-    swap(&t.size[i], &t.size[i + 1]);
-    swap(&t.stride[i], &t.stride[i + 1]);
-    t.transposed = !t.transposed;
-    return t;
-}
-
-/* Without its first dimension, which is 1. */
-static struct tensor squeeze_first(struct tensor t)
-{
-    t.rank--;
-    memmove(t.dim, t.dim + 1, t.rank * sizeof *t.dim);
-    memmove(t.size, t.size + 1, t.rank * sizeof *t.size);
-    memmove(t.stride, t.stride + 1, t.rank * sizeof *t.stride);
-    return t;
-}
-
-/* Dimensions from the slowest to the fastest: by stride, then as they stand. */
-static void memory_order(const struct tensor *t, uint32_t order[IR_RANK_MAX])
-{
-    for (uint32_t i = 0; i < t->rank; i++) {
-        uint32_t at = i;
-        while (at > 0 && t->stride[order[at - 1]] < t->stride[i]) {
-            order[at] = order[at - 1];
-            at--;
-        }
-        order[at] = i;
-    }
-}
-
-/* What autocast makes of an operand: a copy in its own type when it has another floating type (not double),
- * which keeps the order of the dimensions and has no gaps. */
-static struct tensor autocast(const struct lower *l, struct tensor t)
-{
-    uint8_t dtype = l->m->values[t.value].dtype, want = l->graph->autocast;
-    bool floating = dtype == ONNX_FLOAT || dtype == ONNX_FLOAT16 || dtype == ONNX_BFLOAT16;
-    if (!want || !floating || dtype == want)
-        return t;
-    uint32_t order[IR_RANK_MAX] = {0};
-    int64_t stride = 1;
-    memory_order(&t, order);
-    for (uint32_t i = t.rank; i-- > 0;) {
-        t.stride[order[i]] = stride;
-        if (t.size[order[i]] > 1 && __builtin_mul_overflow(stride, t.size[order[i]], &stride))
-            stride = INT64_MAX;
-    }
-    t.grad &= !l->graph->no_grad;
-    return t;
+    return tensor_load(t, l->m, ir_node_input(l->m, l->node, i));
 }
 
 /* ---- where a right operand comes from ---- */
@@ -227,7 +100,7 @@ static struct aten_mm *emit(struct lower *l, enum aten_product kind, int64_t k, 
 static bool folds(const struct tensor *a, const struct tensor *b, bool *assumed)
 {
     bool a_larger = a->rank >= b->rank;
-    struct tensor large = a_larger ? *a : transpose(*b);
+    struct tensor large = a_larger ? *a : tensor_transpose(*b);
     const struct tensor *small = a_larger ? b : a;
     if (large.rank < 3 || small->rank > 2)
         return false;
@@ -236,7 +109,7 @@ static bool folds(const struct tensor *a, const struct tensor *b, bool *assumed)
     if (a->rank == 2)
         return false;
     *assumed |= !large.known;
-    if (!large.known || is_empty(&large))
+    if (!large.known || tensor_is_empty(&large))
         return true;
     for (uint32_t i = 0; i + 2 < large.rank; i++) {
         int64_t step;
@@ -255,7 +128,7 @@ static void emit_mm(struct lower *l, const struct tensor *rhs, bool assumed)
  */
 static void lower_folded(struct lower *l, const struct tensor *a, const struct tensor *b, bool assumed)
 {
-    struct tensor small = a->rank >= b->rank ? *b : transpose(*a);
+    struct tensor small = a->rank >= b->rank ? *b : tensor_transpose(*a);
     if (small.rank == 2) /* else mv */
         emit_mm(l, &small, assumed);
 }
@@ -296,9 +169,9 @@ static void lower_matmul(struct lower *l, struct tensor a, struct tensor b)
         }
         bool differ = a.rank == 3 && b.rank == 3 && a.size[0] != b.size[0];
         if (differ && a.size[0] == 1 && a.grad)
-            a = squeeze_first(a);
+            a = tensor_squeeze_first(a);
         else if (differ && b.size[0] == 1 && b.grad)
-            b = squeeze_first(b);
+            b = tensor_squeeze_first(b);
         else
             break;
     }
@@ -323,8 +196,8 @@ static void lower_linear(struct lower *l)
     if (!operand(&x, l, 0) || !operand(&w, l, 1) || x.rank == 0)
         return;
     x = autocast(l, x);
-    w = transpose(autocast(l, w));
-    bool biased = operand(&bias, l, 2), dense = is_contiguous(&x) && (x.rank == 3 || bias.rank == 1);
+    w = tensor_transpose(autocast(l, w));
+    bool biased = operand(&bias, l, 2), dense = tensor_is_contiguous(&x) && (x.rank == 3 || bias.rank == 1);
     if (biased && w.rank == 2 && (x.rank == 2 || dense))
         emit(l, ATEN_KIND_ADDMM, w.dim[0], w.dim[1], &w)->assumed = x.rank != 2 && !x.known;
     else
@@ -447,13 +320,13 @@ static void lower_attention(struct lower *l)
         k.rank < 2)
         return;
     q.value = k.value = IR_NONE; /* both are scaled first */
-    set_contiguous(&q);
-    struct tensor scores = q, kt = transpose(k);
+    tensor_set_contiguous(&q);
+    struct tensor scores = q, kt = tensor_transpose(k);
     lower_matmul(l, q, kt);
     scores.dim[q.rank - 1] = kt.dim[k.rank - 1];
     scores.size[q.rank - 1] = kt.size[k.rank - 1];
     scores.grad |= k.grad;
-    set_contiguous(&scores);
+    tensor_set_contiguous(&scores);
     lower_matmul(l, scores, v);
 }
 

@@ -56,42 +56,48 @@ static bool stem_scope_exists(const struct state *s, const struct scope *sc)
     return stem.n < sc->raw.n && names_find(&s->scope_index, stem) != NAME_NONE;
 }
 
-/* The module that atom i of a scope is, inside `base`; IR_NONE when none is known. The last atom's _k is left
- * out where that makes it a module's, or where the scope without it was used as well: then *atom is without
- * it, and the scope is so. */
-static uint32_t find_atom(struct state *s, struct scope *sc, struct str base, uint32_t i, struct str *atom,
-                          uint32_t *same)
+/* What an atom of a scope is. */
+struct found_atom {
+    uint32_t id;      /* a module; IR_NONE: none is known */
+    uint32_t same;    /* how many modules are as good */
+    struct str atom;  /* perhaps without its _k */
+    struct str child; /* what it adds to the FQN of the module around it */
+};
+
+/* Atom i, inside `base`. The last one's _k is left out where that makes it a module's, or where the scope
+ * without it was used as well; the scope remembers that. */
+static struct found_atom find_atom(struct state *s, struct scope *sc, struct str base, uint32_t i)
 {
     struct str before = i ? sc->atoms[i - 1] : (struct str){0}, stem = atom_stem(sc->atoms[i]);
-    uint32_t id = module_for_atom(s, base, sc->atoms[i], before, same);
-    *atom = sc->atoms[i];
-    if (id != IR_NONE || i + 1 < sc->n_atoms || stem.n == atom->n)
-        return id;
-    id = module_for_atom(s, base, stem, before, same);
-    if (id != IR_NONE || stem_scope_exists(s, sc)) {
-        sc->stem = true;
-        *atom = stem;
+    struct found_atom f = {.atom = sc->atoms[i]};
+    f.id = module_for_atom(s, base, f.atom, before, &f.same);
+    if (f.id == IR_NONE && i + 1 == sc->n_atoms && stem.n < f.atom.n) {
+        f.id = module_for_atom(s, base, stem, before, &f.same);
+        if (f.id != IR_NONE || stem_scope_exists(s, sc)) {
+            sc->stem = true;
+            f.atom = stem;
+        }
     }
-    return id;
+    f.child = atom_after(f.atom, before);
+    return f;
 }
 
 struct resolved scope_resolve(struct state *s, struct scope *sc, struct str base, uint32_t from, uint32_t nth)
 {
     struct resolved r = {.fqn = base, .certain = true, .same = 1};
     for (uint32_t i = from; i < sc->n_atoms && r.fqn.s; i++) {
-        struct str atom, inside = r.fqn;
-        uint32_t n, id = find_atom(s, sc, inside, i, &atom, &n);
-        if (id == IR_NONE) {
-            struct str before = i ? sc->atoms[i - 1] : (struct str){0};
-            r.fqn = fqn_join(&s->arena, inside, atom_after(atom, before));
+        struct str inside = r.fqn;
+        struct found_atom f = find_atom(s, sc, inside, i);
+        if (f.id == IR_NONE) {
+            r.fqn = fqn_join(&s->arena, inside, f.child);
             r.certain = false;
             continue;
         }
-        r.fqn = s->modules.a[id].fqn;
-        if (n <= 1 || r.same > 1)
+        r.fqn = s->modules.a[f.id].fqn;
+        if (f.same <= 1 || r.same > 1)
             continue;
-        r.same = n;
-        id = nth ? modules_below_nth(&s->modules, inside, atom, nth) : id;
+        r.same = f.same;
+        uint32_t id = nth ? modules_below_nth(&s->modules, inside, f.atom, nth) : IR_NONE;
         r.fqn = id == IR_NONE ? r.fqn : s->modules.a[id].fqn;
     }
     return r;
