@@ -18,11 +18,11 @@ enum annot_kind {
 };
 
 struct annot {
-    uint32_t node;        /* node id in the model, or ANNOT_MODEL */
-    enum annot_kind kind; /* */
-    struct str key;       /* unique per node and kind */
-    struct str value;     /* ANNOT_META, ANNOT_ATTR_STR */
-    int64_t i;            /* ANNOT_ATTR_INT */
+    uint32_t node; /* node id in the model, or ANNOT_MODEL */
+    enum annot_kind kind;
+    struct str key;   /* unique per node and kind */
+    struct str value; /* ANNOT_META, ANNOT_ATTR_STR */
+    int64_t i;        /* ANNOT_ATTR_INT */
 };
 
 /* In the order in which they are to be written: by node id, a node's own in the given order, the model's

@@ -9,9 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What functions return: 0, or one of these. The value is minus the exit code of the command line (FORMATS.md
- * "Exit codes").
- */
+/* What functions return: 0, or one of these. But for IR_EMEM the value is minus the exit code of the command
+ * line (FORMATS.md "Exit codes"). */
 enum ir_err {
     IR_OK = 0,
     IR_EUSAGE = -2,  /* a caller's mistake: an option that does not exist, a bad pattern */
@@ -56,19 +55,22 @@ size_t diag_format(char *out, size_t cap, const char *fmt, va_list ap) __attribu
 void diag_init(struct diag *d);
 void diag_free(struct diag *d);
 
-/* Report. Returns `code`, so that a caller can `return diag_error(...)`. `d` may be NULL (nothing is kept).
+/* Reports. Returns `code`, so that a caller can `return diag_error(...)`. `d` may be NULL: nothing is kept.
  */
 int diag_error(struct diag *d, int code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
-/* The same with a place; node and field may be NULL, offset DIAG_NO_OFFSET. node and field are escaped here.
- */
+
+/* The same with a place: node and field, which are escaped here, may be NULL, and offset DIAG_NO_OFFSET. */
 int diag_error_at(struct diag *d, int code, const char *node, const char *field, uint64_t offset,
                   const char *fmt, ...) __attribute__((format(printf, 6, 7)));
-/* "out of memory". Returns IR_EMEM. */
+
+/* Reports "out of memory". Returns IR_EMEM. */
 static inline int diag_nomem(struct diag *d)
 {
     diag_error(d, IR_EMEM, "out of memory");
     return IR_EMEM;
 }
+
+/* The same for the other levels. What was said before at one level is not said again. */
 void diag_warn(struct diag *d, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void diag_note(struct diag *d, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void diag_debug(struct diag *d, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

@@ -58,6 +58,37 @@ struct ir_op {
     uint32_t function;   /* graph id of the model-local function that defines it, or IR_NONE */
 };
 
+/* Element types: ONNX's numbers (TensorProto.DataType), for every format. */
+enum ir_dtype {
+    IR_DTYPE_UNKNOWN = 0,
+    IR_DTYPE_FLOAT = 1,
+    IR_DTYPE_UINT8 = 2,
+    IR_DTYPE_INT8 = 3,
+    IR_DTYPE_UINT16 = 4,
+    IR_DTYPE_INT16 = 5,
+    IR_DTYPE_INT32 = 6,
+    IR_DTYPE_INT64 = 7,
+    IR_DTYPE_STRING = 8,
+    IR_DTYPE_BOOL = 9,
+    IR_DTYPE_FLOAT16 = 10,
+    IR_DTYPE_DOUBLE = 11,
+    IR_DTYPE_UINT32 = 12,
+    IR_DTYPE_UINT64 = 13,
+    IR_DTYPE_COMPLEX64 = 14,
+    IR_DTYPE_COMPLEX128 = 15,
+    IR_DTYPE_BFLOAT16 = 16,
+    IR_DTYPE_FLOAT8E4M3FN = 17,
+    IR_DTYPE_FLOAT8E4M3FNUZ = 18,
+    IR_DTYPE_FLOAT8E5M2 = 19,
+    IR_DTYPE_FLOAT8E5M2FNUZ = 20,
+    IR_DTYPE_UINT4 = 21,
+    IR_DTYPE_INT4 = 22,
+    IR_DTYPE_FLOAT4E2M1 = 23,
+    IR_DTYPE_FLOAT8E8M0 = 24,
+    IR_DTYPE_UINT2 = 25,
+    IR_DTYPE_INT2 = 26
+};
+
 enum ir_value_kind {
     IR_VALUE_UNDEFINED, /* used, but nothing defines it: reported by ir_verify */
     IR_VALUE_NODE,      /* output of a node */
@@ -71,7 +102,7 @@ struct ir_value {
     uint32_t def;   /* IR_VALUE_NODE: node id. IR_VALUE_INPUT: position. IR_VALUE_PARAM: index into params */
     uint32_t shape; /* shape id: of the initializer; else of value_info or of the graph input/output's type */
     uint8_t kind;   /* enum ir_value_kind */
-    uint8_t dtype;  /* ONNX TensorProto.DataType number, 0 unknown */
+    uint8_t dtype;  /* enum ir_dtype */
     uint16_t out;   /* IR_VALUE_NODE: which output (65535 = that or more) */
 };
 
@@ -124,26 +155,26 @@ struct ir_graph {
     uint32_t n_attr_params;
     uint32_t first_param, n_params; /* initializers declared here */
     bool no_grad;                   /* .pt2: runs without gradients (torch.no_grad() stands around it) */
-    uint8_t autocast; /* .pt2: ONNX number of the type that autocast multiplies matrices in; 0 = none */
+    uint8_t autocast;               /* .pt2: enum ir_dtype that autocast multiplies matrices in; 0 = none */
 };
 
 /* As small as can be: there are more of them than of anything else. Its record in the source, its name, its
- * graph and segment, what is nested in it and its counts are asked for through functions. */
+ * graph and segment, what is nested in it and its counts are asked for through functions. One element more
+ * than there are nodes ends the operands of the last. */
 struct ir_node {
     uint64_t off : 48, name_at : 16; /* where its record begins; its name, from there */
     uint64_t len : 48, name_len : 16;
     uint32_t op : 31;      /* op id */
     uint32_t has_body : 1; /* graphs are nested in its attributes: model.bodies */
-    uint32_t operands; /* first of its value ids in model.operands: inputs, then outputs; those of the next
-                        * node follow, and one more node than there are ends the last one's */
-    uint32_t outputs;  /* first of its outputs there */
+    uint32_t operands;     /* first of its value ids in model.operands; the next node's follow its own */
+    uint32_t outputs;      /* first of its outputs there, which follow the inputs */
     /* The reader's own: the part of the record where decoding on demand looks for attributes. */
     uint16_t attrs_at, attrs_end;
 };
 #define IR_OP_MAX (UINT32_MAX >> 1)
-#define IR_NAME_FAR                                                                                          \
-    UINT16_MAX /* name_at: it lies farther off, or is longer, and stands in model.far_names                  \
-                */
+
+/* name_at of a name that lies farther off, or is longer, than 16 bits say: it is in model.far_names. */
+#define IR_NAME_FAR UINT16_MAX
 
 struct ir_far_name {
     uint32_t node;
@@ -172,7 +203,7 @@ struct ir_attr {
     double f;
     struct str s;    /* STR: the value. REF: name of the function's attribute it stands for */
     uint32_t shape;  /* TENSOR: shape id */
-    uint8_t dtype;   /* TENSOR */
+    uint8_t dtype;   /* TENSOR: enum ir_dtype */
     bool ints_known; /* n_ints / ints are complete */
     uint32_t n_ints; /* INTS; also TENSOR of integer type with at most IR_INTS_MAX elements: its elements */
     int64_t ints[IR_INTS_MAX];
@@ -180,14 +211,14 @@ struct ir_attr {
 
 struct ir_model;
 
-/* What the reader of a format decodes on demand. Return 1 found, 0 absent, or a negative ir_err (reported).
- */
+/* What the reader of a format decodes on demand. Each returns 1 (found), 0 (absent) or a negative ir_err
+ * (reported). */
 struct ir_source {
     int (*attr)(struct ir_model *m, uint32_t node, const char *name, struct ir_attr *out);
     /* Node metadata by key; the last entry of that key wins. Text lives as long as the model. */
     int (*meta)(struct ir_model *m, uint32_t node, const char *key, struct str *out);
-    /* Elements of an integer parameter (initializer), at most IR_INTS_MAX; 0 also when too many or external.
-     */
+    /* Elements of an integer parameter (initializer), at most IR_INTS_MAX. Absent also: too many of them, or
+     * external. */
     int (*param_ints)(struct ir_model *m, uint32_t param, int64_t *out, uint32_t *n);
 };
 
@@ -197,8 +228,7 @@ struct ir_layout {
     uint32_t sizes, strides; /* shape ids, of one rank */
     uint32_t from; /* input of a nested graph that walks over, or starts from, this outer value; IR_NONE */
     bool known;    /* sizes and strides are */
-    bool requires_grad; /* would it, in training: as the file says for parameters and inputs, and what follows
-                         */
+    bool requires_grad; /* in training; the file says it of parameters and inputs, the rest follows */
 };
 
 struct ir_entry {
@@ -233,7 +263,7 @@ struct ir_model {
     struct ir_graph *graphs; /* graphs[0] is the main graph; further programs of a .pt2 are main graphs too.
                               * Their nodes stand in the order of graphs */
     uint32_t n_graphs;
-    struct ir_node *nodes; /* and one that ends the operands of the last */
+    struct ir_node *nodes; /* and one more */
     uint32_t n_nodes;
     struct ir_body *bodies; /* by node */
     uint32_t n_bodies;
@@ -262,20 +292,22 @@ struct ir_model {
     size_t cap_shapes;
     struct names shape_index; /* dims bytes → shape id - 1 */
 
-    struct ir_span
-        *data; /* tensor data fields anywhere in the source, ascending: what the digest leaves out */
+    /* Tensor data fields anywhere in the source, ascending: what the digest leaves out. */
+    struct ir_span *data;
     size_t n_data;
-    struct ir_span *external; /* TensorProtos whose data lie in another file: initializers, tensors in */
-    uint32_t n_external;      /* attributes, values and indices of sparse tensors; ascending */
+    /* TensorProtos whose data lie in another file, ascending: initializers, tensors in attributes, values and
+     * indices of sparse tensors. */
+    struct ir_span *external;
+    uint32_t n_external;
 
     /* What a reader has noted of each node while its record was at hand, so that no pass goes through all of
      * them again: they lie far apart in memory. */
     bool noted;
     bool gradient_names; /* an output of a node ends in "_grad", or a node's name may be a gradient's */
-    uint32_t *
-        scope_lists;        /* per node: nodes of one number have equal name_scopes metadata but for the last
-                             * element of the list; IR_NONE: has none; 0: has one, to be looked at. NULL: none has */
-    uint32_t n_scope_lists; /* numbers are below */
+    /* Per node the number of its list of scopes (name_scopes metadata): lists of one number are equal but for
+     * their last element. IR_NONE: it has no list; 0: it has one, to be looked at. NULL: no node has one. */
+    uint32_t *scope_lists;
+    uint32_t n_scope_lists;      /* numbers are below */
     struct ir_scope_list *lists; /* by number, as far as n_lists */
     uint32_t n_lists;
     struct str *classes; /* of modules, as far as lists tell */
@@ -331,6 +363,7 @@ static inline void ir_node_place(struct ir_node *n, struct ir_span span)
  * after it. 0, or -1 when memory or its limit is exhausted. */
 int ir_node_set_name(struct ir_model *m, uint32_t node, struct str name);
 
+/* The name of a node whose name_at is IR_NAME_FAR. */
 struct str ir_far_name(const struct ir_model *m, uint32_t node);
 
 /* May be empty, and need not be unique. */
@@ -352,10 +385,10 @@ static inline uint32_t ir_node_n_out(const struct ir_node *n)
     return n[1].operands - n->outputs;
 }
 
+/* Value ids of a node's i-th input and output; IR_NONE for one that is omitted, or past the last. */
 static inline uint32_t ir_node_input(const struct ir_model *m, const struct ir_node *n, uint32_t i)
 {
-    return i < ir_node_n_in(n) ? m->operands[n->operands + i]
-                               : IR_NONE; /* IR_NONE also for an omitted optional input */
+    return i < ir_node_n_in(n) ? m->operands[n->operands + i] : IR_NONE;
 }
 
 static inline uint32_t ir_node_output(const struct ir_model *m, const struct ir_node *n, uint32_t i)

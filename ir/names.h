@@ -78,8 +78,8 @@ static inline uint32_t names_first_slot(const struct names *t, struct str s, uin
     return names_is(t, id, s) ? id : NAME_NONE;
 }
 
-/* An equal text that lies elsewhere: it has to outlive the table instead. 0, or -1 when memory is exhausted.
- */
+/* Gives the name of `id` an equal text that lies elsewhere, which has to outlive the table in place of the
+ * first one. 0, or -1 when memory is exhausted. */
 int names_move(struct names *t, uint32_t id, struct str s);
 
 /* Memory that the table takes. */

@@ -1,3 +1,4 @@
+/* Execution order: the file's where it is topological, else Kahn's algorithm. */
 #include "ir/ir.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* The text form of a model, and its Graphviz form. */
 #include "ir/ir.h"
 
 #include <stdarg.h>
@@ -52,33 +53,33 @@ static void name(struct out *o, struct str s, bool quote)
 
 static const char *dtype_text(uint8_t dtype)
 {
-    static const char *const names[] = {"?",
-                                        "float32",
-                                        "uint8",
-                                        "int8",
-                                        "uint16",
-                                        "int16",
-                                        "int32",
-                                        "int64",
-                                        "string",
-                                        "bool",
-                                        "float16",
-                                        "float64",
-                                        "uint32",
-                                        "uint64",
-                                        "complex64",
-                                        "complex128",
-                                        "bfloat16",
-                                        "float8e4m3fn",
-                                        "float8e4m3fnuz",
-                                        "float8e5m2",
-                                        "float8e5m2fnuz",
-                                        "uint4",
-                                        "int4",
-                                        "float4e2m1",
-                                        "float8e8m0",
-                                        "uint2",
-                                        "int2"};
+    static const char *const names[] = {[IR_DTYPE_UNKNOWN] = "?",
+                                        [IR_DTYPE_FLOAT] = "float32",
+                                        [IR_DTYPE_UINT8] = "uint8",
+                                        [IR_DTYPE_INT8] = "int8",
+                                        [IR_DTYPE_UINT16] = "uint16",
+                                        [IR_DTYPE_INT16] = "int16",
+                                        [IR_DTYPE_INT32] = "int32",
+                                        [IR_DTYPE_INT64] = "int64",
+                                        [IR_DTYPE_STRING] = "string",
+                                        [IR_DTYPE_BOOL] = "bool",
+                                        [IR_DTYPE_FLOAT16] = "float16",
+                                        [IR_DTYPE_DOUBLE] = "float64",
+                                        [IR_DTYPE_UINT32] = "uint32",
+                                        [IR_DTYPE_UINT64] = "uint64",
+                                        [IR_DTYPE_COMPLEX64] = "complex64",
+                                        [IR_DTYPE_COMPLEX128] = "complex128",
+                                        [IR_DTYPE_BFLOAT16] = "bfloat16",
+                                        [IR_DTYPE_FLOAT8E4M3FN] = "float8e4m3fn",
+                                        [IR_DTYPE_FLOAT8E4M3FNUZ] = "float8e4m3fnuz",
+                                        [IR_DTYPE_FLOAT8E5M2] = "float8e5m2",
+                                        [IR_DTYPE_FLOAT8E5M2FNUZ] = "float8e5m2fnuz",
+                                        [IR_DTYPE_UINT4] = "uint4",
+                                        [IR_DTYPE_INT4] = "int4",
+                                        [IR_DTYPE_FLOAT4E2M1] = "float4e2m1",
+                                        [IR_DTYPE_FLOAT8E8M0] = "float8e8m0",
+                                        [IR_DTYPE_UINT2] = "uint2",
+                                        [IR_DTYPE_INT2] = "int2"};
     return dtype < sizeof names / sizeof *names ? names[dtype] : "?";
 }
 

@@ -290,13 +290,10 @@ static int check_segs(const struct verify *k)
     const struct ir_model *m = k->m;
     for (uint32_t i = 0; i < m->n_segs; i++) {
         const struct ir_seg *s = &m->segs[i];
-        bool inside = s->span.off <= m->size && s->span.len <= m->size - s->span.off;
-        if (s->parent != IR_NONE) {
-            const struct ir_span *p = s->parent < i ? &m->segs[s->parent].span : NULL;
-            inside = inside && p && s->span.off >= p->off && s->span.off - p->off <= p->len &&
-                     s->span.len <= p->len - (s->span.off - p->off);
-        }
-        if (!inside)
+        bool fits = inside(s->span.off, s->span.len, (struct ir_span){0, m->size});
+        if (s->parent != IR_NONE)
+            fits = fits && s->parent < i && inside(s->span.off, s->span.len, m->segs[s->parent].span);
+        if (!fits)
             return diag_error_at(k->d, IR_EINPUT, NULL, NULL, s->span.off,
                                  "segment %u: expected it inside its parent but found it outside", i);
     }

@@ -84,8 +84,7 @@ static bool component(struct str *rest, struct str *c)
     return true;
 }
 
-/* Why a location cannot be followed, or NULL; its plain form goes to `out` (as long as the location at most).
- */
+/* Why a location cannot be followed, or NULL; then its plain form, which is no longer, is in `out`. */
 static const char *plain_location(char *out, struct str location)
 {
     struct str rest = location, c;

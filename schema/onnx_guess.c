@@ -1,3 +1,4 @@
+/* What a file that is no model may be: for the message alone. */
 #include "schema/onnx_reader.h"
 
 #define TEXT_SAMPLE 1024
@@ -46,11 +47,7 @@ const char *onnx_guess(const uint8_t *bytes, uint64_t size)
         {0, {"\x1f\x8b", 2}, "a gzip file: decompress it first"},
         {0, {"PK\x03\x04", 4}, "a zip archive"},
         {0, {"\x89HDF\r\n\x1a\n", 8}, "an HDF5 file (Keras?)"},
-        {0,
-         {"\xfd"
-          "7zXZ",
-          5},
-         "an xz file: decompress it first"},
+        {0, {"\3757zXZ", 5}, "an xz file: decompress it first"},
         {0, {"\x28\xb5\x2f\xfd", 4}, "a zstd file: decompress it first"},
         {0, {"BZh", 3}, "a bzip2 file: decompress it first"},
         {0, {"\x93NUMPY", 6}, "a NumPy array"},
@@ -59,11 +56,7 @@ const char *onnx_guess(const uint8_t *bytes, uint64_t size)
         {4, {"TFL3", 4}, "a TensorFlow Lite file"},
         {0, {"\x80\x02", 2}, "a Python pickle"},
         {0, {"\x80\x04", 2}, "a Python pickle"},
-        {0,
-         {"\x7f"
-          "ELF",
-          4},
-         "an ELF binary"},
+        {0, {"\177ELF", 4}, "an ELF binary"},
     };
     for (size_t i = 0; i < sizeof table / sizeof *table; i++)
         if (starts(bytes, size, table[i].at, table[i].magic))

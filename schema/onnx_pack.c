@@ -1,5 +1,5 @@
-/* New entries, packed by protobuf-c: a message that holds nothing but one is what has to be appended for it.
- */
+/* New entries, packed by protobuf-c: a message that holds one entry and nothing else is, packed, the field to
+ * be appended. */
 #include "schema/onnx_writer.h"
 
 #include "schema/onnx.pb-c.h"

@@ -1,3 +1,4 @@
+/* The model's own fields, and the order in which all the rest is read. */
 #include "schema/onnx_reader.h"
 
 #include <stdlib.h>
@@ -237,7 +238,7 @@ static void free_scratch(struct onnx_reader *r)
     drop(r, r->infos, r->cap_infos, sizeof *r->infos);
     drop(r, r->ins.a, r->ins.cap, sizeof *r->ins.a);
     drop(r, r->outs.a, r->outs.cap, sizeof *r->outs.a);
-    drop(r, r->undo, r->cap_undo, sizeof *r->undo);
+    drop(r, r->shadowed, r->cap_shadowed, sizeof *r->shadowed);
     drop(r, r->todo, r->cap_todo, sizeof *r->todo);
 }
 

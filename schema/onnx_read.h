@@ -1,8 +1,9 @@
 /* An ONNX model's bytes → the IR of ir/ir.h.
  *
- * Walks Model → Graph → Node itself. What is read of a node: its names and operands, and the keys of its
- * attributes; metadata is skipped by length, and so is all tensor data: no byte of a weight is touched. The
- * rest is decoded when a pass asks (m->source). All text stays where it lies in `bytes`.
+ * Walks Model → Graph → Node itself. What is read of a node: its names and operands, the keys of its
+ * attributes, and of its metadata the lists of scopes and classes that passes ask of every node. Tensor data
+ * are skipped by length: no byte of a weight is touched. The rest is decoded when a pass asks (m->source).
+ * Text stays where it lies in `bytes`, but for short ones that passes read again and again.
  *
  * Order of things in the model. graphs[0] is the main graph, then come the functions in file order, then
  * nested graphs breadth first, so that the nodes of one graph, and the graphs nested directly in one graph,

@@ -6,6 +6,7 @@
  *     onnx_meta.c    nodes' metadata, as far as passes ask it of every node
  *     onnx_scope.c   operands' names → values
  *     onnx_tensor.c  tensors: header, where the data lie, small integer contents
+ *     onnx_runs.c    how nodes run the graphs in their attributes
  *     onnx_type.c    types of graph inputs, outputs and value_info
  *     onnx_source.c  attributes, metadata and constants on demand
  *     onnx_memo.c    what attributes were found to be
@@ -24,7 +25,7 @@ struct onnx_graph {
     uint32_t first_seg, last_seg; /* its occurrences, chained by seg_next */
     uint32_t first_child, n_children;
     uint32_t first_value, n_values; /* definitions */
-    uint32_t undo;                  /* onnx_scope.c: height of the undo list when it was entered */
+    uint32_t shadowed;              /* onnx_scope.c: so many names were when it was entered */
     uint32_t next_child;            /* onnx_scope.c */
 };
 
@@ -54,7 +55,8 @@ struct onnx_refs {
     size_t cap;
 };
 
-struct onnx_undo {
+/* onnx_scope.c: what a name meant outside the graph that has been entered. */
+struct onnx_shadowed {
     uint32_t name, value;
 };
 
@@ -138,9 +140,9 @@ struct onnx_reader {
 
     char *text, *text_end; /* room for texts that are kept */
 
-    struct onnx_undo *undo;
-    uint32_t n_undo;
-    size_t cap_undo;
+    struct onnx_shadowed *shadowed;
+    uint32_t n_shadowed;
+    size_t cap_shadowed;
 
     struct str *todo; /* graphs to be searched for tensors only */
     uint32_t n_todo;
@@ -168,9 +170,8 @@ int onnx_fail(struct onnx_reader *r, const uint8_t *at, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
 /* Copies a text to where others of its kind lie. Passes go through such texts again and again: spread over
- * the whole file, each look would wait for memory, and for where its page is. The copy lives as long as the
- * model.
- */
+ * the whole file, each look would wait for memory, and for where its page is. Copies live as long as the
+ * model. */
 int onnx_keep_text(struct onnx_reader *r, struct str *text);
 
 /* ---- onnx_graph.c */
@@ -224,7 +225,7 @@ struct onnx_tensor {
     bool negative; /* a dimension below 0 */
     bool external;
     int64_t dims[IR_RANK_MAX];
-    int64_t dtype;       /* TensorProto.DataType as it stands there */
+    int64_t dtype;       /* as it stands there: may be none of enum ir_dtype */
     struct ir_span data; /* the last data field */
     uint64_t n_data;     /* data fields that are not empty */
     uint64_t bytes;      /* in all data fields; of external data, their length */

@@ -1,16 +1,17 @@
 /* Operands' names → values.
  *
  * A name table with one binding per name, and the tree of graphs walked depth first: entering a graph binds
- * its definitions, leaving it takes them back; what they shadowed is kept in an undo list. Each definition
+ * its definitions, leaving it takes them back; what they shadowed is kept in a list. Each definition
  * and each use is touched once, however deep or broad the graphs are nested. Graphs nested directly in one
  * graph are neighbours in m->graphs, so the walk needs no stack: the way back is the parent node. */
 #include "schema/onnx_reader.h"
 
-static int push_undo(struct onnx_reader *r, uint32_t name, uint32_t value)
+/* Notes what a name means until the graph that is entered is left again. */
+static int shadow(struct onnx_reader *r, uint32_t name, uint32_t value)
 {
-    int rc = onnx_room(r, &r->undo, &r->cap_undo, (size_t)r->n_undo + 1, sizeof *r->undo);
+    int rc = onnx_room(r, &r->shadowed, &r->cap_shadowed, (size_t)r->n_shadowed + 1, sizeof *r->shadowed);
     if (rc == 0)
-        r->undo[r->n_undo++] = (struct onnx_undo){name, value};
+        r->shadowed[r->n_shadowed++] = (struct onnx_shadowed){name, value};
     return rc;
 }
 
@@ -21,7 +22,7 @@ static int bind_all(struct onnx_reader *r, uint32_t graph)
         uint32_t name = r->m->values[v].name;
         if (names_text(&r->m->names, name).n == 0)
             continue;
-        int rc = r->bind[name] == IR_NONE ? 0 : push_undo(r, name, r->bind[name]);
+        int rc = r->bind[name] == IR_NONE ? 0 : shadow(r, name, r->bind[name]);
         if (rc)
             return rc;
         r->bind[name] = v;
@@ -34,9 +35,9 @@ static void unbind_all(struct onnx_reader *r, uint32_t graph)
     const struct onnx_graph *g = &r->graphs[graph];
     for (uint32_t v = g->first_value; v < g->first_value + g->n_values; v++)
         r->bind[r->m->values[v].name] = IR_NONE;
-    while (r->n_undo > g->undo) {
-        struct onnx_undo u = r->undo[--r->n_undo];
-        r->bind[u.name] = u.value;
+    while (r->n_shadowed > g->shadowed) {
+        struct onnx_shadowed s = r->shadowed[--r->n_shadowed];
+        r->bind[s.name] = s.value;
     }
 }
 
@@ -52,7 +53,7 @@ static int resolve(struct onnx_reader *r, uint32_t graph, uint32_t *ref)
             r, &v,
             (struct ir_value){.name = name, .graph = graph, .def = IR_NONE, .kind = IR_VALUE_UNDEFINED});
         if (rc == 0)
-            rc = push_undo(r, name, IR_NONE);
+            rc = shadow(r, name, IR_NONE);
         if (rc)
             return rc;
         r->bind[name] = v;
@@ -65,7 +66,7 @@ static int enter(struct onnx_reader *r, uint32_t graph)
 {
     struct ir_model *m = r->m;
     const struct ir_graph *g = &m->graphs[graph];
-    r->graphs[graph].undo = r->n_undo;
+    r->graphs[graph].shadowed = r->n_shadowed;
     int rc = bind_all(r, graph);
     for (uint32_t n = g->first_node; rc == 0 && n < g->first_node + g->n_nodes; n++) {
         const struct ir_node *node = &m->nodes[n];

@@ -1,3 +1,4 @@
+/* Tensors: header, where the data lie, small integer contents. */
 #include "schema/onnx_reader.h"
 
 void onnx_tensor_init(struct onnx_tensor *t)
@@ -47,19 +48,19 @@ static bool is_data(uint32_t number)
 bool onnx_dtype_is_integer(int64_t dtype)
 {
     switch (dtype) {
-    case 2:  /* UINT8 */
-    case 3:  /* INT8 */
-    case 4:  /* UINT16 */
-    case 5:  /* INT16 */
-    case 6:  /* INT32 */
-    case 7:  /* INT64 */
-    case 9:  /* BOOL */
-    case 12: /* UINT32 */
-    case 13: /* UINT64 */
-    case 21: /* UINT4 */
-    case 22: /* INT4 */
-    case 25: /* UINT2 */
-    case 26: /* INT2 */
+    case IR_DTYPE_UINT8:
+    case IR_DTYPE_INT8:
+    case IR_DTYPE_UINT16:
+    case IR_DTYPE_INT16:
+    case IR_DTYPE_INT32:
+    case IR_DTYPE_INT64:
+    case IR_DTYPE_BOOL:
+    case IR_DTYPE_UINT32:
+    case IR_DTYPE_UINT64:
+    case IR_DTYPE_UINT4:
+    case IR_DTYPE_INT4:
+    case IR_DTYPE_UINT2:
+    case IR_DTYPE_INT2:
         return true;
     default:
         return false;
@@ -141,22 +142,22 @@ static unsigned element_size(int64_t dtype, uint32_t *list)
 {
     *list = ONNX_TENSOR_INT32_DATA;
     switch (dtype) {
-    case 2:
-    case 3:
-    case 9:
+    case IR_DTYPE_UINT8:
+    case IR_DTYPE_INT8:
+    case IR_DTYPE_BOOL:
         return 1;
-    case 4:
-    case 5:
+    case IR_DTYPE_UINT16:
+    case IR_DTYPE_INT16:
         return 2;
-    case 6:
+    case IR_DTYPE_INT32:
         return 4;
-    case 7:
+    case IR_DTYPE_INT64:
         *list = ONNX_TENSOR_INT64_DATA;
         return 8;
-    case 12:
+    case IR_DTYPE_UINT32:
         *list = ONNX_TENSOR_UINT64_DATA;
         return 4;
-    case 13:
+    case IR_DTYPE_UINT64:
         *list = ONNX_TENSOR_UINT64_DATA;
         return 8;
     default:
@@ -205,7 +206,8 @@ int onnx_elements_walk(struct onnx_elements *e, const struct onnx_tensor *t, str
 
 static bool is_signed(int64_t dtype)
 {
-    return dtype == 3 || dtype == 5 || dtype == 6 || dtype == 7;
+    return dtype == IR_DTYPE_INT8 || dtype == IR_DTYPE_INT16 || dtype == IR_DTYPE_INT32 ||
+           dtype == IR_DTYPE_INT64;
 }
 
 static int64_t raw_element(const unsigned char *p, unsigned size, bool sign)

@@ -1,3 +1,4 @@
+/* Types of graph inputs, outputs and value_info. */
 #include "schema/onnx_reader.h"
 
 static int dim_walk(int64_t *dim, struct str body, const uint8_t **bad)

@@ -1,3 +1,4 @@
+/* What gives way to tags, and what an earlier run's record of that may say. */
 #include "schema/onnx_writer.h"
 
 struct str onnx_key_of(struct str body)

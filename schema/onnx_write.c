@@ -1,3 +1,4 @@
+/* Which nodes and records are touched, how wide length prefixes are, and writing. */
 #include "schema/onnx_writer.h"
 
 #include <stdlib.h>

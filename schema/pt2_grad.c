@@ -1,17 +1,11 @@
+/* Which values require a gradient: the file says it of parameters and inputs, nodes pass it on. */
 #include "schema/pt2_reader.h"
-
-#define ONNX_FLOAT      1
-#define ONNX_FLOAT16    10
-#define ONNX_DOUBLE     11
-#define ONNX_COMPLEX64  14
-#define ONNX_COMPLEX128 15
-#define ONNX_BFLOAT16   16
 
 /* Types that autograd differentiates. */
 static bool differentiable(uint8_t dtype)
 {
-    return dtype == ONNX_FLOAT || dtype == ONNX_FLOAT16 || dtype == ONNX_DOUBLE || dtype == ONNX_COMPLEX64 ||
-           dtype == ONNX_COMPLEX128 || dtype == ONNX_BFLOAT16;
+    return dtype == IR_DTYPE_FLOAT || dtype == IR_DTYPE_FLOAT16 || dtype == IR_DTYPE_DOUBLE ||
+           dtype == IR_DTYPE_COMPLEX64 || dtype == IR_DTYPE_COMPLEX128 || dtype == IR_DTYPE_BFLOAT16;
 }
 
 static bool is_one_of(struct str name, const char *const *list, size_t n)

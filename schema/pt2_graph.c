@@ -1,8 +1,5 @@
 #include "schema/pt2_reader.h"
 
-#define SCALAR_HALF     6 /* of torch's ScalarType */
-#define SCALAR_BFLOAT16 13
-
 /* How a higher-order operator runs its graphs, and passes the arguments that follow them on to them. */
 struct higher_order {
     const char *type;
@@ -234,7 +231,7 @@ static uint8_t autocast_type(const struct pt2_reader *r, uint32_t inputs)
     if (type != JSON_NONE && json_int(&scalar, r->json, type))
         return pt2_dtype(scalar);
     bool cpu = device != JSON_NONE && str_is(json_raw(r->json, device), "cpu");
-    return pt2_dtype(cpu ? SCALAR_BFLOAT16 : SCALAR_HALF);
+    return cpu ? IR_DTYPE_BFLOAT16 : IR_DTYPE_FLOAT16;
 }
 
 /* torch.no_grad(), torch.enable_grad() and torch.autocast() become operators with a graph. */

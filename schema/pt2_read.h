@@ -24,9 +24,10 @@
  * metadata, those of its first node's metadata.custom that begin with PT2_TAG. A node's metadata by key: its
  * own entries, then the members of its "custom".
  *
- * Offsets. m->bytes is the archive. m->segs[i] is where program i's text lies in it, and node.seg tells the
- * program. A node's span is its JSON object, when the program is stored, as torch writes it; of a compressed
- * program, which can be read but not tagged, it is the whole member. pt2_text() gives a node's JSON. */
+ * Offsets. m->bytes is the archive. m->segs[i] is where program i's text lies in it, so ir_node_seg() tells a
+ * node's program. A node's span is its JSON object, when the program is stored, as torch writes it; of a
+ * compressed program, which can be read but not tagged, it is the whole member. pt2_text() gives a node's
+ * JSON. */
 #ifndef SACTAG_SCHEMA_PT2_READ_H
 #define SACTAG_SCHEMA_PT2_READ_H
 

@@ -125,7 +125,7 @@ int pt2_param(struct pt2_reader *r, uint32_t token, uint32_t name);
 /* Weights that the graph of the program does not use, from the list of weights (torch ≥ 2.8) in r->json: a
  * Linear that is never called. */
 int pt2_weights_read(struct pt2_reader *r);
-/* ONNX's number for torch's ScalarType. */
+/* enum ir_dtype of torch's ScalarType. */
 uint8_t pt2_dtype(int64_t scalar_type);
 
 /* ---- pt2_grad.c */

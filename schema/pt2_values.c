@@ -4,18 +4,32 @@
 
 uint8_t pt2_dtype(int64_t scalar_type)
 {
-    /* torch's ScalarType (as the schema numbers it) → ONNX's TensorProto.DataType; 0 = ONNX has none. */
-    static const uint8_t onnx[] = {
-        [1] = 2,   [2] = 3,  [3] = 5,   [4] = 6,  [5] = 7,   [6] = 10,  [7] = 1,   [8] = 11,  [10] = 14,
-        [11] = 15, [12] = 9, [13] = 16, [28] = 4, [29] = 17, [30] = 19, [31] = 18, [32] = 20,
+    /* By the number that the schema of .pt2 gives a type; ONNX has not all of them. */
+    static const uint8_t dtypes[] = {
+        [1] = IR_DTYPE_UINT8,           [2] = IR_DTYPE_INT8,
+        [3] = IR_DTYPE_INT16,           [4] = IR_DTYPE_INT32,
+        [5] = IR_DTYPE_INT64,           [6] = IR_DTYPE_FLOAT16,
+        [7] = IR_DTYPE_FLOAT,           [8] = IR_DTYPE_DOUBLE,
+        [10] = IR_DTYPE_COMPLEX64,      [11] = IR_DTYPE_COMPLEX128,
+        [12] = IR_DTYPE_BOOL,           [13] = IR_DTYPE_BFLOAT16,
+        [28] = IR_DTYPE_UINT16,         [29] = IR_DTYPE_FLOAT8E4M3FN,
+        [30] = IR_DTYPE_FLOAT8E5M2,     [31] = IR_DTYPE_FLOAT8E4M3FNUZ,
+        [32] = IR_DTYPE_FLOAT8E5M2FNUZ,
     };
-    return scalar_type >= 0 && scalar_type < (int64_t)sizeof onnx ? onnx[scalar_type] : 0;
+    return scalar_type >= 0 && scalar_type < (int64_t)sizeof dtypes ? dtypes[scalar_type] : IR_DTYPE_UNKNOWN;
 }
 
-/* Bytes of an element of an ONNX type, 0 unknown. */
+/* Bytes of an element, 0 unknown. */
 static uint64_t element_size(uint8_t dtype)
 {
-    static const uint8_t size[] = {0, 4, 1, 1, 2, 2, 4, 8, 0, 1, 2, 8, 4, 8, 8, 16, 2, 1, 1, 1, 1};
+    static const uint8_t size[] = {
+        [IR_DTYPE_FLOAT] = 4,         [IR_DTYPE_UINT8] = 1,          [IR_DTYPE_INT8] = 1,
+        [IR_DTYPE_UINT16] = 2,        [IR_DTYPE_INT16] = 2,          [IR_DTYPE_INT32] = 4,
+        [IR_DTYPE_INT64] = 8,         [IR_DTYPE_BOOL] = 1,           [IR_DTYPE_FLOAT16] = 2,
+        [IR_DTYPE_DOUBLE] = 8,        [IR_DTYPE_UINT32] = 4,         [IR_DTYPE_UINT64] = 8,
+        [IR_DTYPE_COMPLEX64] = 8,     [IR_DTYPE_COMPLEX128] = 16,    [IR_DTYPE_BFLOAT16] = 2,
+        [IR_DTYPE_FLOAT8E4M3FN] = 1,  [IR_DTYPE_FLOAT8E4M3FNUZ] = 1, [IR_DTYPE_FLOAT8E5M2] = 1,
+        [IR_DTYPE_FLOAT8E5M2FNUZ] = 1};
     return dtype < sizeof size ? size[dtype] : 0;
 }
 

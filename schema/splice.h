@@ -22,8 +22,8 @@ struct splice_record {
     uint32_t parent;                   /* or SPLICE_TOP */
     uint8_t width;                     /* of the prefix in the source */
     uint8_t want;                      /* width asked for, 0 = as short as can be */
-    uint8_t n_prefix;                  /* of the new prefix */
-    uint8_t prefix[SPLICE_PREFIX_MAX]; /* */
+    uint8_t n_prefix;                  /* bytes of the new prefix, */
+    uint8_t prefix[SPLICE_PREFIX_MAX]; /* which is this */
 };
 
 struct splice_edit {
@@ -46,8 +46,7 @@ void splice_init(struct splice *s, const uint8_t *bytes, uint64_t size);
 void splice_free(struct splice *s);
 
 /* Adds a record that will be touched; its parent must have been added before, and no record twice. `off` is
- * where its body starts, right behind its prefix. Returns its number, or SPLICE_TOP when memory is exhausted.
- */
+ * where its body starts, right behind its prefix. Its number, or SPLICE_TOP when memory is exhausted. */
 uint32_t splice_record(struct splice *s, uint64_t off, uint64_t len, uint32_t parent);
 
 /* Width of the length prefix that ends at `off` (of a well-formed source). */

@@ -364,5 +364,5 @@ int zip_edits(struct splice *e, const struct zip_dir *z, const uint8_t *bytes, c
         return diag_error(d, IR_EINPUT, "the zip directory has no room for an offset over 4 GiB");
     if (rc == 0)
         rc = edit_tail(e, z, bytes, from, to, &l, a);
-    return rc == 0 ? 0 : diag_error(d, rc, "out of memory");
+    return rc == 0 ? 0 : diag_nomem(d);
 }
