@@ -4,14 +4,14 @@
  * are; of attention that was broken up, scores and softmax are recomputed and the product with V is saved;
  * then the save list decides; the rest is recomputed. What depends on no input (transposed weights,
  * constants) belongs to the region that alone uses it, wherever it stands. */
+#include "passes/neighbours.h"
+
 #include "passes/fact_node.h"
 #include "passes/mm.h"
-#include "passes/pass.h"
 
 #include <stdlib.h>
 
 enum list { ALWAYS, SEED, TITAN };
-enum part { NO_PART, PRODUCT, SOFTMAX, PASS };
 enum when { ANYWHERE, AFTER_GEMM };
 
 static const struct save_op {
@@ -19,54 +19,23 @@ static const struct save_op {
     const char *domain, *type, *reason;
 } save_ops[] = {
 #define SAVE_OP(list, domain, type, reason) {list, domain, type, reason},
-#define ATTENTION_OP(part, domain, type)
-#define BARE_OP(when, domain, type)
 #include "passes/neighbour_ops.def"
-#undef SAVE_OP
-#undef ATTENTION_OP
-#undef BARE_OP
-};
-
-static const struct {
-    enum part part;
-    const char *domain, *type;
-} attention_ops[] = {
-#define SAVE_OP(list, domain, type, reason)
-#define ATTENTION_OP(part, domain, type) {part, domain, type},
-#define BARE_OP(when, domain, type)
-#include "passes/neighbour_ops.def"
-#undef SAVE_OP
-#undef ATTENTION_OP
-#undef BARE_OP
 };
 
 static const struct {
     enum when when;
     const char *domain, *type;
 } bare_ops[] = {
-#define SAVE_OP(list, domain, type, reason)
-#define ATTENTION_OP(part, domain, type)
 #define BARE_OP(when, domain, type) {when, domain, type},
 #include "passes/neighbour_ops.def"
-#undef SAVE_OP
-#undef ATTENTION_OP
-#undef BARE_OP
 };
-
-/* What a value is in an attention that was broken up, judged by what computes it. */
-enum label { PLAIN, SCORES, WEIGHTS };
 
 struct finder {
     struct state *s;
     uint8_t *is_mm;             /* per node: has a row */
     const struct save_op **row; /* per op id: its row under the list in force, or NULL */
-    uint8_t *part_of;           /* per op id */
     uint32_t *region_of;        /* the state's, in which place_fixed() moves steps */
-    uint32_t *maker;            /* of walk_makers() */
-    uint8_t *label;             /* per slot */
-    uint8_t *needed;            /* per slot: a product with V is computed from it */
-    uint8_t *with_v;            /* per step: it is a product with V */
-    uint8_t *scores;            /* per step: it lies on the way to one */
+    struct attention attention;
     struct plan_neighbour *out;
     size_t n, cap;
 };
@@ -79,7 +48,7 @@ static struct str packet(const struct ir_op *op)
     return str_is(op->domain, "torch") ? ir_without_overload(op->type) : op->type;
 }
 
-static bool named(const struct ir_op *op, const char *domain, const char *type)
+bool op_is(const struct ir_op *op, const char *domain, const char *type)
 {
     return str_is(op->domain, domain) && (str_is(op->type, type) || str_is(packet(op), type));
 }
@@ -88,26 +57,16 @@ static const struct save_op *find_row(const struct ir_op *op, enum list list)
 {
     for (size_t i = 0; i < sizeof save_ops / sizeof *save_ops; i++)
         if ((save_ops[i].list == ALWAYS || save_ops[i].list == list) &&
-            named(op, save_ops[i].domain, save_ops[i].type))
+            op_is(op, save_ops[i].domain, save_ops[i].type))
             return &save_ops[i];
     return NULL;
-}
-
-static enum part find_part(const struct ir_op *op)
-{
-    for (size_t i = 0; i < sizeof attention_ops / sizeof *attention_ops; i++)
-        if (named(op, attention_ops[i].domain, attention_ops[i].type))
-            return attention_ops[i].part;
-    return NO_PART;
 }
 
 static void look_up_ops(struct finder *f)
 {
     const struct ir_model *m = f->s->m;
-    for (uint32_t i = 0; i < m->n_ops; i++) {
+    for (uint32_t i = 0; i < m->n_ops; i++)
         f->row[i] = find_row(&m->ops[i], f->s->o->titan ? TITAN : SEED);
-        f->part_of[i] = (uint8_t)find_part(&m->ops[i]);
-    }
 }
 
 /* ---- conditions that no table says ---- */
@@ -149,12 +108,12 @@ static const struct ir_op *maker(struct finder *f, struct step *st, uint32_t ope
 static bool after_gemm(struct finder *f, struct step st)
 {
     const struct ir_op *op = maker(f, &st, 0);
-    if (!op || !named(op, "", "Add"))
-        return op && named(op, "", "Gemm");
+    if (!op || !op_is(op, "", "Add"))
+        return op && op_is(op, "", "Gemm");
     for (uint32_t i = 0; i < 2; i++) {
         struct step term = st;
         op = maker(f, &term, i);
-        if (op && named(op, "", "MatMul"))
+        if (op && op_is(op, "", "MatMul"))
             return true;
     }
     return false;
@@ -165,7 +124,7 @@ static bool is_bare(struct finder *f, uint32_t step)
 {
     const struct ir_op *op = step_op(f->s, step);
     for (size_t i = 0; i < sizeof bare_ops / sizeof *bare_ops; i++)
-        if (named(op, bare_ops[i].domain, bare_ops[i].type))
+        if (op_is(op, bare_ops[i].domain, bare_ops[i].type))
             return bare_ops[i].when == ANYWHERE || after_gemm(f, walk_step(&f->s->walk, step));
     return false;
 }
@@ -245,89 +204,6 @@ static int place_fixed(struct finder *f)
     return 0;
 }
 
-/* ---- attention ---- */
-
-/* An operand of a step that the step's own region makes; value IR_NONE otherwise. */
-static struct use own_operand(struct finder *f, uint32_t step, uint32_t i)
-{
-    const struct walk *w = &f->s->walk;
-    struct use u = walk_resolve(w, walk_input(w, walk_step(w, step), i));
-    bool own = u.value != IR_NONE && f->s->m->values[u.value].kind == IR_VALUE_NODE &&
-               region_of_maker(f->s, f->maker, u) == f->region_of[step];
-    return own ? u : (struct use){u.frame, IR_NONE};
-}
-
-static enum label label_in(struct finder *f, uint32_t step, uint32_t n)
-{
-    enum label most = PLAIN;
-    for (uint32_t i = 0; i < n; i++) {
-        struct use u = own_operand(f, step, i);
-        enum label l = u.value == IR_NONE ? PLAIN : (enum label)f->label[walk_slot(&f->s->walk, u)];
-        most = l > most ? l : most;
-    }
-    return most;
-}
-
-static enum label label_out(enum part part, enum label in)
-{
-    switch (part) {
-    case PRODUCT:
-        return in == WEIGHTS ? PLAIN : SCORES;
-    case SOFTMAX:
-        return in == SCORES ? WEIGHTS : PLAIN;
-    case PASS:
-        return in;
-    case NO_PART:
-        break;
-    }
-    return PLAIN;
-}
-
-static void mark_needed(struct finder *f, uint32_t step, uint32_t n)
-{
-    for (uint32_t i = 0; i < n; i++) {
-        struct use u = own_operand(f, step, i);
-        if (u.value != IR_NONE && f->label[walk_slot(&f->s->walk, u)] != PLAIN)
-            f->needed[walk_slot(&f->s->walk, u)] = 1;
-    }
-}
-
-/* Forward: what a product makes are scores, what a softmax makes of scores are weights, and a product that
- * takes weights is the one with V. */
-static void label_steps(struct finder *f)
-{
-    const struct walk *w = &f->s->walk;
-    for (uint32_t i = 0; i < w->n_steps; i++) {
-        const struct ir_node *n = &f->s->m->nodes[walk_step(w, i).node];
-        enum part part = (enum part)f->part_of[n->op];
-        if (part == NO_PART || f->is_mm[walk_step(w, i).node] || f->region_of[i] == IR_NONE)
-            continue;
-        enum label in = label_in(f, i, ir_node_n_in(n));
-        f->with_v[i] = part == PRODUCT && in == WEIGHTS;
-        for (uint32_t j = 0; j < ir_node_n_out(n); j++) {
-            struct use u = walk_output(w, walk_step(w, i), j);
-            if (u.value != IR_NONE)
-                f->label[walk_slot(w, u)] = (uint8_t)label_out(part, in);
-        }
-    }
-}
-
-/* Backward from the products with V to those that made their scores: a product whose result meets no V, such
- * as the bmm of experts, makes none. */
-static void follow_back(struct finder *f)
-{
-    const struct walk *w = &f->s->walk;
-    for (uint32_t i = w->n_steps; i-- > 0;) {
-        const struct ir_node *n = &f->s->m->nodes[walk_step(w, i).node];
-        for (uint32_t j = 0; j < ir_node_n_out(n) && !f->with_v[i]; j++) {
-            struct use u = walk_output(w, walk_step(w, i), j);
-            f->scores[i] |= u.value != IR_NONE && f->needed[walk_slot(w, u)];
-        }
-        if (f->with_v[i] || (f->scores[i] && f->part_of[n->op] != PRODUCT))
-            mark_needed(f, i, ir_node_n_in(n));
-    }
-}
-
 /* ---- the result ---- */
 
 static bool leaves(const struct finder *f, uint32_t step)
@@ -347,13 +223,13 @@ static void decide(struct finder *f, uint32_t step, struct plan_neighbour *n)
     n->policy = POLICY_SAVE;
     if (leaves(f, step))
         n->reason = "boundary";
-    else if (f->with_v[step])
+    else if (f->attention.with_v[step])
         n->reason = "attention";
-    else if (row && (row->list == ALWAYS || !f->scores[step]))
+    else if (row && (row->list == ALWAYS || !f->attention.scores[step]))
         n->reason = row->reason;
     else {
         n->policy = POLICY_RECOMPUTE;
-        n->reason = f->scores[step] ? "scores" : "rest";
+        n->reason = f->attention.scores[step] ? "scores" : "rest";
     }
 }
 
@@ -409,12 +285,8 @@ static int find_all(struct finder *f)
     if (!rc)
         rc = place_fixed(f);
     if (!rc)
-        rc = walk_makers(&s->walk, &f->maker);
-    if (rc)
-        return rc;
+        rc = find_attention(&f->attention, s, f->is_mm);
     look_up_ops(f);
-    label_steps(f);
-    follow_back(f);
     for (uint32_t i = 0; !rc && i < s->walk.n_steps; i++)
         if (f->region_of[i] != IR_NONE && !f->is_mm[walk_step(&s->walk, i).node] &&
             !(backward && backward[i]))
@@ -424,24 +296,17 @@ static int find_all(struct finder *f)
 
 int pass_neighbours(struct state *s)
 {
-    size_t steps = (size_t)s->walk.n_steps + 1, slots = (size_t)s->walk.n_slots + 1;
     if (!s->all)
         return 0;
     struct finder f = {.s = s,
                        .is_mm = arena_alloc(&s->arena, (size_t)s->m->n_nodes + 1, 1),
                        .row = arena_alloc(&s->arena, (size_t)s->m->n_ops + 1, sizeof *f.row),
-                       .part_of = arena_alloc(&s->arena, (size_t)s->m->n_ops + 1, 1),
-                       .region_of = s->region_of,
-                       .label = arena_alloc(&s->arena, slots, 1),
-                       .needed = arena_alloc(&s->arena, slots, 1),
-                       .with_v = arena_alloc(&s->arena, steps, 1),
-                       .scores = arena_alloc(&s->arena, steps, 1)};
-    if (!f.is_mm || !f.row || !f.part_of || !f.label || !f.needed || !f.with_v || !f.scores)
+                       .region_of = s->region_of};
+    if (!f.is_mm || !f.row)
         return IR_EMEM;
     for (uint32_t i = 0; i < s->plan->n_rows; i++)
         f.is_mm[s->plan->rows[i].node] = 1;
     int rc = find_all(&f);
-    free(f.maker);
     free(f.out);
     return rc;
 }
