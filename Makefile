@@ -329,34 +329,39 @@ $(BUILD)/lint/cppcheck: $(LIB_SRC) $(CLI_SRC) $(HEADERS) | $(PB).h
 
 # ---- installing
 
-INSTALL_DIRS = $(BINDIR) $(LIBDIR)/pkgconfig $(LIBDIR)/cmake/sactag $(INCLUDEDIR) $(MANDIR)/man1
+# Each folder is one word of the shell, whatever is in its name.
+INSTALL_DIRS = "$(BINDIR)" "$(LIBDIR)/pkgconfig" "$(LIBDIR)/cmake/sactag" "$(INCLUDEDIR)" "$(MANDIR)/man1"
+TO_BIN       = "$(DESTDIR)$(BINDIR)"
+TO_LIB       = "$(DESTDIR)$(LIBDIR)"
+TO_INCLUDE   = "$(DESTDIR)$(INCLUDEDIR)"
+TO_MAN       = "$(DESTDIR)$(MANDIR)/man1"
 # The folders that install made, for uninstall; not those of a package's staging tree.
-MADE         = $(DESTDIR)$(LIBDIR)/cmake/sactag/made-folders
+MADE         = $(TO_LIB)/cmake/sactag/made-folders
 
 install: all ## install the program, libraries, header, manual, pkg-config and CMake files (PREFIX, DESTDIR)
 	@for dir in $(INSTALL_DIRS); do \
 	  while [ ! -d "$$dir" ]; do echo "$$dir"; dir=$$(dirname "$$dir"); done; \
 	done > $(BUILD)/made
-	install -d $(addprefix $(DESTDIR),$(INSTALL_DIRS))
+	for dir in $(INSTALL_DIRS); do install -d "$(DESTDIR)$$dir" || exit; done
 	@$(if $(DESTDIR),,cat $(BUILD)/made >> $(MADE);) rm -f $(BUILD)/made
-	install -m 755 $(PROGRAM) $(DESTDIR)$(BINDIR)/sactag
-	install -m 644 $(BUILD)/libsactag.a $(DESTDIR)$(LIBDIR)/libsactag.a
-	install -m 755 $(BUILD)/libsactag.so $(DESTDIR)$(LIBDIR)/libsactag.so.$(VERSION)
-	ln -sf libsactag.so.$(VERSION) $(DESTDIR)$(LIBDIR)/$(SONAME)
-	ln -sf $(SONAME) $(DESTDIR)$(LIBDIR)/libsactag.so
-	install -m 644 include/sactag.h $(DESTDIR)$(INCLUDEDIR)/sactag.h
-	install -m 644 docs/sactag.1 $(DESTDIR)$(MANDIR)/man1/sactag.1
+	install -m 755 $(PROGRAM) $(TO_BIN)/sactag
+	install -m 644 $(BUILD)/libsactag.a $(TO_LIB)/libsactag.a
+	install -m 755 $(BUILD)/libsactag.so $(TO_LIB)/libsactag.so.$(VERSION)
+	ln -sf libsactag.so.$(VERSION) $(TO_LIB)/$(SONAME)
+	ln -sf $(SONAME) $(TO_LIB)/libsactag.so
+	install -m 644 include/sactag.h $(TO_INCLUDE)/sactag.h
+	install -m 644 docs/sactag.1 $(TO_MAN)/sactag.1
 	sed -e 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|; s|@INCLUDEDIR@|$(INCLUDEDIR)|; s|@VERSION@|$(VERSION)|; s|@LIBS@|$(LIBS)|' \
-	  lib/sactag.pc.in > $(DESTDIR)$(LIBDIR)/pkgconfig/sactag.pc
+	  lib/sactag.pc.in > $(TO_LIB)/pkgconfig/sactag.pc
 	sed -e 's|@INCLUDEDIR@|$(INCLUDEDIR)|; s|@LIBS@|$(patsubst -l%,%;,$(LIBS))|; s|; |;|g' \
-	  lib/sactagConfig.cmake.in > $(DESTDIR)$(LIBDIR)/cmake/sactag/sactagConfig.cmake
-	sed -e 's|@VERSION@|$(VERSION)|' lib/sactagConfigVersion.cmake.in > $(DESTDIR)$(LIBDIR)/cmake/sactag/sactagConfigVersion.cmake
+	  lib/sactagConfig.cmake.in > $(TO_LIB)/cmake/sactag/sactagConfig.cmake
+	sed -e 's|@VERSION@|$(VERSION)|' lib/sactagConfigVersion.cmake.in > $(TO_LIB)/cmake/sactag/sactagConfigVersion.cmake
 
 uninstall: ## remove what install put there, and the folders that it made, if they are empty
-	rm -f $(DESTDIR)$(BINDIR)/sactag $(DESTDIR)$(INCLUDEDIR)/sactag.h $(DESTDIR)$(MANDIR)/man1/sactag.1 \
-	  $(addprefix $(DESTDIR)$(LIBDIR)/,libsactag.a libsactag.so $(SONAME) libsactag.so.$(VERSION) pkgconfig/sactag.pc)
+	rm -f $(TO_BIN)/sactag $(TO_INCLUDE)/sactag.h $(TO_MAN)/sactag.1 $(TO_LIB)/pkgconfig/sactag.pc \
+	  $(TO_LIB)/libsactag.a $(TO_LIB)/libsactag.so $(TO_LIB)/$(SONAME) $(TO_LIB)/libsactag.so.$(VERSION)
 	@mkdir -p $(BUILD); if [ -f $(MADE) ]; then sort -r $(MADE) > $(BUILD)/made; else : > $(BUILD)/made; fi
-	rm -rf $(DESTDIR)$(LIBDIR)/cmake/sactag
+	rm -rf $(TO_LIB)/cmake/sactag
 	@while read -r dir; do rmdir "$$dir" 2>/dev/null || true; done < $(BUILD)/made; rm -f $(BUILD)/made
 
 clean: ## remove the build directory

@@ -77,5 +77,18 @@ check "DESTDIR" make BUILD="$build" PREFIX=/usr DESTDIR="$tmp/dest" install
 check "nothing names DESTDIR" sh -c '! grep -rl "$0" "$0/dest/usr/lib/pkgconfig" "$0/dest/usr/lib/cmake"' "$tmp"
 check "a staging tree holds no list of folders" sh -c '! find "$0" -name made-folders | grep .' "$tmp/dest"
 check "nothing is installed outside PREFIX" test "$(ls "$tmp/dest")" = usr
+# A folder's name may hold a space. What the name's first word alone would name belongs to somebody else.
+echo mine | tee "$tmp/two" >"$tmp/stage"
+spaced="$tmp/two words/sactag"
+check "make install where a name holds a space" make BUILD="$build" PREFIX="$spaced" install
+check "the program there" "$spaced/bin/sactag" --version
+check "pkg-config there" env PKG_CONFIG_PATH="$spaced/lib/pkgconfig" sh -c 'eval "cc -o \"\$0/spaced\" \"\$0/main.c\" $(
+    pkg-config --cflags --libs sactag)" && LD_LIBRARY_PATH="$1/lib" "$0/spaced" "$2"' "$tmp" "$spaced" "$model"
+check "make uninstall there" make BUILD="$build" PREFIX="$spaced" uninstall
+check "it leaves nothing there" sh -c '! ls -d "$0"' "$tmp/two words"
+check "DESTDIR with a space" make BUILD="$build" PREFIX=/usr DESTDIR="$tmp/stage two" install
+check "the program in it" "$tmp/stage two/usr/bin/sactag" --version
+check "uninstall from it" make BUILD="$build" PREFIX=/usr DESTDIR="$tmp/stage two" uninstall
+check "nobody else's files were touched" test "$(cat "$tmp/two" "$tmp/stage" | tr '\n' ' ')" = "mine mine "
 echo "$passed passed, $failed failed"
 [ $failed -eq 0 ]
