@@ -28,8 +28,7 @@ static int has_tags(struct side *s, const struct options *o, bool *tags, bool *l
     return e;
 }
 
-/* Tags speak for themselves. What has none is decided: by the options given, else by those of the other side.
- */
+/* Tags speak for themselves. What has none is decided: by the options given, else by the other side's. */
 static int decide(struct side *s, const struct side *other, const struct options *o)
 {
     struct sactag_options policy = o->policy;

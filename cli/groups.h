@@ -10,8 +10,7 @@ struct groups {
     uint32_t n_blocks;
     uint32_t *first; /* rows of block b: order[first[b]] up to order[first[b + 1] - 1], in execution order */
     uint32_t *order;
-    /* For each block the first block of its group; groups are runs of neighbours whose names count up and ...
-     */
+    /* For each block the first block of its group; groups are neighbours whose names count up and ... */
     uint32_t *by_name;   /* ... nothing else */
     uint32_t *by_rows;   /* ... whose sequences of (call, relative FQN, rhs, policy, reason) are equal */
     uint32_t *by_forced; /* ... whose forced shapes are equal */
@@ -24,8 +23,7 @@ void groups_free(struct groups *g);
 /* The last block of the group (in one of the by_... arrays) that begins with block b. */
 uint32_t group_last(const struct groups *g, const uint32_t *leader, uint32_t b);
 
-/* The text after "BLOCK." of a row's FQN; all of it when the row is in no block or the FQN is not under it.
- */
+/* The text after "BLOCK." of a row's FQN; all of it when the row is in no block, or the FQN not under it. */
 struct sactag_text relative_fqn(const struct sactag_row *r);
 
 /* Where the names of two blocks differ by one number: that number's place in the first name. n = 0 when they

@@ -296,8 +296,7 @@ struct sactag_write_options {
     void (*progress)(void *ctx, uint64_t done, uint64_t total);
     void *progress_ctx;
     /* Called with the path of the temporary file just before it is made, and with NULL when it is gone, so
-     * that a signal handler can remove it; may be NULL. The path may name nothing yet, or nothing any more.
-     */
+     * that a signal handler can remove it; may be NULL. The path may not exist yet, or not any more. */
     void (*temporary)(void *ctx, const char *path);
     void *temporary_ctx;
 };
@@ -427,8 +426,7 @@ const char *sactag_change_name(enum sactag_change_kind k);
 const char *sactag_matched_name(enum sactag_matched m);
 
 /* Compares two plans, whose rows are matched by what they are, never by index. Of a decision counts: policy,
- * rhs, block and call. Linear in the size of both plans (and models, where structure is needed). SACTAG_EMEM.
- */
+ * rhs, block and call. Linear in the size of both plans (and models, where needed). SACTAG_EMEM. */
 int sactag_diff(sactag_changes **out, const sactag_plan *a, const sactag_plan *b, sactag_diag *d);
 void sactag_changes_free(sactag_changes *c); /* NULL is allowed */
 /* In the order of plan b, what was removed where it was in a. */

@@ -123,8 +123,7 @@ static enum sactag_change_kind kind_of(unsigned differs)
 
 /* ---- in order ---- */
 
-/* A node that is no mm, in tags of --tag all: where the other side lists mms only, it is not missing there.
- */
+/* A node that is no mm, in tags of --tag all: where the other side lists mms only, none is missing there. */
 static bool no_mm(const struct sactag_row *r)
 {
     struct reason reason = reason_parse(str_from(r->reason));

@@ -124,8 +124,7 @@ static void emit_mm(struct lower *l, const struct tensor *rhs, bool assumed)
     emit(l, ATEN_KIND_MM, rhs->dim[0], rhs->dim[1], rhs)->assumed = assumed;
 }
 
-/* The smaller operand is multiplied with the folded larger one; from the left it is so by transposing both.
- */
+/* The smaller operand is multiplied with the folded larger one; from the left, by transposing both. */
 static void lower_folded(struct lower *l, const struct tensor *a, const struct tensor *b, bool assumed)
 {
     struct tensor small = a->rank >= b->rank ? *b : tensor_transpose(*a);

@@ -5,8 +5,7 @@
 #include "ir/names.h"
 #include "ir/str.h"
 
-/* Numbered containers: modules that differ in one number, "layers." + N, "encoder.layers.encoder_layer_" + N.
- */
+/* Numbered containers: modules that differ in one number, "layers." + N, "encoder.encoder_layer_" + N. */
 struct auto_blocks {
     struct names stems; /* of the chosen containers: everything before the number */
 };

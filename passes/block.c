@@ -105,8 +105,7 @@ static int own_names(struct plan *p)
     return 0;
 }
 
-/* Numbers the calls of each block, and the blocks by their first call; those that are never called come last.
- */
+/* Numbers the calls of each block, and the blocks by their first call; those never called come last. */
 static int number_calls(struct publisher *k)
 {
     struct blocker *b = k->b;

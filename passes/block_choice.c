@@ -188,8 +188,7 @@ int choose_blocks(struct blocker *b)
     return rc;
 }
 
-/* Marks the module and those around it, up to one that is marked; adds those that have the name of a block.
- */
+/* Marks the module and those around it, up to a marked one; adds those that have the name of a block. */
 static int add_around(struct blocker *b, const struct names *own, uint8_t *seen, struct str fqn)
 {
     for (; fqn.n; fqn = fqn_parent(fqn)) {

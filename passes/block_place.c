@@ -82,8 +82,7 @@ static struct str path_text(const struct scope *sc, uint32_t depth, bool stem)
 }
 
 /* Strict torch.export, and with it the dynamo exporter, call modules of torch.nn as they are
- * (TransformerEncoder): nodes inside have its scope, and only the names of their parameters tell the layer.
- */
+ * (TransformerEncoder): nodes inside have its scope, and only their parameters' names tell the layer. */
 static bool hides_blocks(const struct blocker *b, const struct scope *sc)
 {
     if (!str_starts(sc->cls, STR_LIT("torch.nn.modules.")))

@@ -62,8 +62,7 @@ const char *frame_owner(struct state *s, uint32_t frame)
     return text ? text : "a node"; /* without memory the plan fails anyway */
 }
 
-/* Into k->net (all zero before): what rows [start, end), which are decided, added to the count of each call.
- */
+/* Into k->net (all zero before): what rows [start, end), all decided, added to the count of each call. */
 static void take_net(struct decider *k, uint32_t start, uint32_t end)
 {
     for (uint32_t i = end; i-- > start;) {

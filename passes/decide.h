@@ -1,5 +1,4 @@
-/* What the deciding passes share: forced sets, rows, the bodies that rows lie in, and the runs of one node.
- */
+/* What the deciding passes share: forced sets, rows, the bodies that they lie in, and runs of one node. */
 #ifndef SACTAG_PASSES_DECIDE_H
 #define SACTAG_PASSES_DECIDE_H
 
@@ -123,8 +122,7 @@ enum ir_runs runs_of(const struct state *s, uint32_t frame);
 /* Is `frame` `outer`, or in it? */
 bool inside_frame(const struct state *s, uint32_t frame, uint32_t outer);
 
-/* How often a node runs the graph of a frame that is a body, or -1 where that is not known: passes/trips.c.
- */
+/* How often a node runs the graph of a frame that is a body, or -1 where that is unknown: passes/trips.c. */
 int64_t trip_count(const struct state *s, uint32_t frame);
 
 /* What messages call the node that runs a frame's graph, in quotes: by its name, and by its operator where

@@ -154,8 +154,7 @@ static void sum_alone(struct work *w, struct term *t, uint32_t d)
     t->dim[d] = t->size[d] = 1;
 }
 
-/* Contracts b into a. Returns 1 and the product, or 0 when nothing is summed: then it is an elementwise one.
- */
+/* Contracts b into a. Returns 1 and the product, or 0 when nothing is summed: then it is elementwise. */
 static int contract(struct work *w, struct einsum_product *out, struct term *a, struct term *b)
 {
     *out = (struct einsum_product){1, 1, 1, b->operand};

@@ -73,8 +73,7 @@ static bool wanted_shape(const struct node_facts *k, int64_t want[INTS_MAX], uin
     return v != NULL;
 }
 
-/* A 0 keeps the input's dim (whatever it is, it is the same on both sides), a -1 takes what the others leave.
- */
+/* A 0 keeps the input's dim (known or not, it is the same on both sides), a -1 what the others leave. */
 static void reshape_dims(const struct node_facts *k, const int64_t *want, uint32_t n, int64_t *dims)
 {
     const struct ir_shape *x = node_shape(k, 0);

@@ -6,8 +6,7 @@
 #include "ir/str.h"
 
 enum param_kind {
-    PARAM_NO_NAME, /* made up by a tool ("onnx::MatMul_11", "val_3", "/a/b/Transpose_output_0"): tells nothing
-                    */
+    PARAM_NO_NAME, /* made up by a tool ("onnx::MatMul_11", "val_3", "/a/b/Cast_output_0"): tells nothing */
     PARAM_WEIGHT,  /* FQN.weight, (out, in) */
     PARAM_KERNEL, /* a weight kept as multiplied, (in, out): FQN.weight_transposed, TensorFlow's FQN/kernel */
     PARAM_BIAS,   /* FQN.bias */

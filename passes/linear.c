@@ -2,8 +2,7 @@
  *
  * Needs walk, facts, scope, mm and modules. Evidence, strongest first (POLICY.md 3): the parameter's name,
  * exporter metadata, the node name's scope, the bias's name. Where two disagree the stronger wins and a
- * warning counts the rest; both names are kept, since a tied weight carries only one of its modules' names.
- */
+ * warning counts the rest; both names are kept, as a tied weight carries only one of its modules' names. */
 #include "passes/linear.h"
 
 #include "passes/fqn.h"

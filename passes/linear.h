@@ -31,8 +31,7 @@ int note_uses(struct state *s, uint8_t *used);
  * weight_name and transposed. */
 void trace_weight(struct state *s, struct mm *mm);
 
-/* The module of a weight that is computed from reparametrised parameters of one module; empty if it is not.
- */
+/* The module of a weight that is computed from reparametrised parameters of one module; else empty. */
 struct str reparam_owner(struct state *s, const struct mm *mm);
 
 /* Could a node of module `fqn` have the scope `atoms`? Scopes leave out containers that are never called, so

@@ -60,8 +60,7 @@ static int forced_shapes(struct state *s)
     return 0;
 }
 
-/* A member of what was given as a block, "layers.0" of "layers", that runs; the empty text if there is none.
- */
+/* A member of what was given as a block, "layers.0" of "layers", that runs; empty if there is none. */
 static struct str member_of(const struct state *s, struct str fqn)
 {
     for (uint32_t i = 0; i < s->n_mms; i++)

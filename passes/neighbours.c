@@ -71,8 +71,7 @@ static void look_up_ops(struct finder *f)
 
 /* ---- conditions that no table says ---- */
 
-/* Is a Dropout known to be off? Of ONNX's the third operand says so from opset 12 on; before, nothing does.
- */
+/* Is a Dropout known to be off? Of ONNX's the third operand says so from opset 12 on, nothing before. */
 static bool is_off(struct finder *f, struct step st, const struct ir_op *op)
 {
     struct state *s = f->s;

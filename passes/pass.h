@@ -199,8 +199,7 @@ static inline uint32_t region_of_maker(const struct state *s, const uint32_t *ma
  * node after the other fetches what comes so much later into the cache. */
 #define NODES_AHEAD 16
 
-/* Does any scope come from nodes' names? Such ones are resolved by looking for their atoms among the modules.
- */
+/* Does any scope come from nodes' names? These are resolved by looking for their atoms among the modules. */
 bool scopes_by_name(const struct state *s);
 
 /* Frees what pass_scope has made. */

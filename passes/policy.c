@@ -13,8 +13,7 @@ static bool may_equal(struct mm_shape a, struct mm_shape b)
     return (a.k < 0 || b.k < 0 || a.k == b.k) && (a.n < 0 || b.n < 0 || a.n == b.n);
 }
 
-/* An rhs of unknown dims that may be forced for all we know: it is taken as not forced, and the row says so.
- */
+/* An rhs of unknown dims that may be forced for all we know is taken as not forced, and the row says so. */
 static void note_unsure(const struct plan_block *b, struct mm *mm, struct mm_shape rhs)
 {
     bool unsure = (rhs.k < 0 || rhs.n < 0) && !mm->assumption;
