@@ -106,8 +106,12 @@ static int to_file_with_data(const struct save *s, const char *path, const struc
     struct progress p = {.options = s->options};
     const struct file_copy copy = {data_copied, &p};
     struct external x;
-    int rc = external_open(&x, s->m, s->file ? s->file->path : NULL, path,
-                           (enum external_how)s->options->external, s->options->no_sync, watch, d);
+    const struct external_task task = {.in = s->file ? s->file->path : NULL,
+                                       .out = path,
+                                       .how = (enum external_how)s->options->external,
+                                       .no_sync = s->options->no_sync,
+                                       .watch = watch};
+    int rc = external_open(&x, s->m, &task, d);
     p.external = x.bytes;
     if (rc == 0)
         rc = external_place(&x, &copy, d);

@@ -21,6 +21,16 @@ enum external_how {
     EXTERNAL_KEEP      /* nothing: the caller will see to it */
 };
 
+/* What is asked for. */
+struct external_task {
+    const char *in;  /* path of the model; NULL: not known */
+    const char *out; /* where it will be written to */
+    enum external_how how;
+    bool no_sync;                   /* nothing is flushed to disk */
+    const struct file_watch *watch; /* may be NULL */
+};
+
+/* A data file. */
 struct external_file {
     char *location; /* without "." and doubled slashes */
     uint64_t need;  /* bytes that tensors refer to */
@@ -34,7 +44,7 @@ struct external {
     struct external_file *files;
     uint32_t n;
     size_t cap;
-    int from, to; /* folders */
+    int from, to; /* the two folders, open, or -1 */
     char *from_path, *to_path;
     enum external_how how;
     bool no_sync;
@@ -42,13 +52,12 @@ struct external {
     struct file_watch watch;
 };
 
-/* Looks at what has to be brought along for writing the model whose path is `in` (NULL: not known) to `out`,
- * and whether all of it is there; nothing is written yet. Nothing has to when the model has no such data or
- * both are in one folder. 0; IR_EUSAGE: EXTERNAL_REFUSE, or `in` is not known, or `out` is a data file
- * itself; IR_EINPUT: unsafe, or too short; IR_EIO, also: missing; IR_EMEM; reported. In each case to be
- * closed. `watch` may be NULL. */
-int external_open(struct external *x, const struct ir_model *m, const char *in, const char *out,
-                  enum external_how how, bool no_sync, const struct file_watch *watch, struct diag *d);
+/* Looks at what has to be brought along, and whether all of it is there; nothing is written yet. Nothing has
+ * to when the model has no such data or both paths are in one folder. 0; IR_EUSAGE: EXTERNAL_REFUSE, or `in`
+ * is not known, or `out` is a data file itself; IR_EINPUT: unsafe, or too short; IR_EIO, also: missing;
+ * IR_EMEM; reported. In each case to be closed. */
+int external_open(struct external *x, const struct ir_model *m, const struct external_task *t,
+                  struct diag *d);
 
 /* Brings it along. A file that is there already with the same content is left; another one is never
  * overwritten: IR_EIO. On failure what was made is removed again. */

@@ -7,7 +7,8 @@
  * (SIGKILL, power) just then leaves the new file, whole, under that name beside the old one. What is not a
  * regular file (a FIFO, a device, /dev/stdout) is written through.
  *
- * All functions report to `d` with the path and the system's reason; they return 0, IR_EIO or IR_EMEM. */
+ * Functions that take a `d` report to it with the path and the system's reason and return 0, IR_EIO or
+ * IR_EMEM; the others return 0 or an errno, to be reported by who knows what for. */
 #ifndef SACTAG_SCHEMA_FILE_H
 #define SACTAG_SCHEMA_FILE_H
 
@@ -74,16 +75,15 @@ struct file_temp {
     struct file_watch watch;
 };
 
-/* Makes an empty file in a directory. `watch` may be NULL. 0, or an errno. */
+/* Makes an empty file in a directory. `watch` may be NULL. On failure there is none, and nothing to close. */
 int file_temp_open(struct file_temp *t, int dir, const char *folder, mode_t mode,
                    const struct file_watch *watch);
-/* Gives it its name; `replace`: in place of the file that has it (else that is EEXIST). 0, or an errno. */
+
+/* Gives it its name; `replace`: in place of the file that has it (else that is EEXIST). */
 int file_temp_publish(struct file_temp *t, const char *name, bool replace);
+
 /* Closes it, and removes it if it was not published. */
 void file_temp_close(struct file_temp *t);
-
-/* Flushes to disk; what cannot be flushed (a pipe, some directories) need not be. 0, or an errno. */
-int file_flush(int fd);
 
 struct file_out {
     int fd;       /* to be written to */
@@ -115,7 +115,25 @@ int file_out_commit(struct file_out *o, struct diag *d);
 /* Closes and removes what was written; the old file is untouched. Harmless after a commit. */
 void file_out_abort(struct file_out *o);
 
-/* ---- copying, for what is not the model itself */
+/* ---- what input, output and external data share */
+
+/* Reports "cannot WHAT PATH" and why. IR_EMEM for ENOMEM, else IR_EIO. */
+int file_fail(struct diag *d, int err, const char *what, const char *path);
+
+/* Closes *fd, if it is open, without disturbing errno, and makes it -1. */
+void file_close(int *fd);
+
+/* Gives an open file a further name, in directory `dir`. */
+int file_link(int fd, int dir, const char *name);
+
+/* Flushes to disk; what cannot be flushed (a pipe, some directories) need not be. */
+int file_flush(int fd);
+
+/* Waits until a descriptor that does not block can take more. */
+int file_wait_writable(int fd);
+
+/* Writes n bytes, however many calls it takes. */
+int file_write_all(int fd, const void *bytes, size_t n);
 
 struct file_copy {
     void (*progress)(void *ctx, uint64_t bytes); /* after each piece, with its size; may be NULL */
@@ -123,10 +141,10 @@ struct file_copy {
 };
 
 /* Copies from the descriptors' positions to the end of `in`; copy_file_range() where the kernel can, which
- * shares blocks where the file system can. 0, or an errno. `how` may be NULL. */
+ * shares blocks where the file system can. `how` may be NULL. */
 int file_copy_all(int in, int out, const struct file_copy *how);
 
-/* Writes n bytes, however many calls it takes. 0, or an errno. */
-int file_write_all(int fd, const void *bytes, size_t n);
+/* The same by reading and writing alone. */
+int file_copy_pieces(int in, int out, const struct file_copy *how);
 
 #endif

@@ -1,10 +1,10 @@
 #include "schema/sink.h"
 
 #include "ir/arena.h"
+#include "schema/file.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -88,9 +88,9 @@ int sink_fd_flush(struct sink_fd *s)
         if (k >= 0) {
             drop_written(&v, &left, (size_t)k);
         } else if (errno == EAGAIN) {
-            struct pollfd p = {.fd = s->fd, .events = POLLOUT};
-            if (poll(&p, 1, -1) < 0 && errno != EINTR)
-                return sink_fd_fail(s, errno);
+            int err = file_wait_writable(s->fd);
+            if (err)
+                return sink_fd_fail(s, err);
         } else if (errno != EINTR) {
             return sink_fd_fail(s, errno);
         }

@@ -68,13 +68,19 @@ static void folders(struct box *b)
     cr_assert_eq(mkdir(in(b, "out"), 0755), 0);
 }
 
+static int look(struct external *e, const struct model *x, const char *from, const char *to,
+                enum external_how how, struct diag *d)
+{
+    return external_open(e, &x->m, &(struct external_task){.in = from, .out = to, .how = how}, d);
+}
+
 static int bring(struct box *b, const struct model *x, enum external_how how)
 {
     char from[256], to[256];
     struct external e;
     snprintf(from, sizeof from, "%s/in/m.onnx", b->dir);
     snprintf(to, sizeof to, "%s/out/m.onnx", b->dir);
-    int rc = external_open(&e, &x->m, from, to, how, false, NULL, &b->d);
+    int rc = look(&e, x, from, to, how, &b->d);
     if (rc == 0)
         rc = external_place(&e, NULL, &b->d);
     external_close(&e);
@@ -95,12 +101,12 @@ Test(external, nothing_to_bring)
     model_with(&x, "../unsafe", "-1", NULL);
     char other[256];
     snprintf(other, sizeof other, "%s/out/../in/other.onnx", b.dir);
-    cr_assert_eq(external_open(&e, &x.m, in(&b, "in/m.onnx"), other, EXTERNAL_REFUSE, false, NULL, &b.d), 0);
+    cr_assert_eq(look(&e, &x, in(&b, "in/m.onnx"), other, EXTERNAL_REFUSE, &b.d), 0);
     cr_assert_eq(e.n, 0);
     external_close(&e);
     /* The caller will see to it. */
     cr_assert_eq(bring(&b, &x, EXTERNAL_KEEP), 0);
-    cr_assert_eq(external_open(&e, &x.m, NULL, in(&b, "out/m.onnx"), EXTERNAL_KEEP, false, NULL, &b.d), 0);
+    cr_assert_eq(look(&e, &x, NULL, in(&b, "out/m.onnx"), EXTERNAL_KEEP, &b.d), 0);
     external_close(&e);
     cr_assert_eq(entries(in(&b, "out")), 0);
     model_close(&x);
@@ -117,8 +123,7 @@ Test(external, refuses_with_a_hint)
     model_with(&x, "w.bin", NULL, NULL);
     cr_assert_eq(bring(&b, &x, EXTERNAL_REFUSE), IR_EUSAGE);
     says(&b.d, "say how to bring it along: copy, hardlink, symlink, or keep");
-    cr_assert_eq(external_open(&e, &x.m, NULL, in(&b, "out/m.onnx"), EXTERNAL_COPY, false, NULL, &b.d),
-                 IR_EUSAGE);
+    cr_assert_eq(look(&e, &x, NULL, in(&b, "out/m.onnx"), EXTERNAL_COPY, &b.d), IR_EUSAGE);
     says(&b.d, "where they are is not known");
     external_close(&e);
     cr_assert_eq(entries(in(&b, "out")), 0);
@@ -390,14 +395,12 @@ Test(external, the_model_is_not_written_over_its_data)
     model_with(&x, "sub/w.bin", NULL, NULL);
     char from[256];
     strcpy(from, in(&b, "in/m.onnx"));
-    cr_assert_eq(external_open(&e, &x.m, from, in(&b, "in/sub/w.bin"), EXTERNAL_KEEP, false, NULL, &b.d),
-                 IR_EUSAGE);
+    cr_assert_eq(look(&e, &x, from, in(&b, "in/sub/w.bin"), EXTERNAL_KEEP, &b.d), IR_EUSAGE);
     says(&b.d, "'sub/w.bin' is the model's external data: write it under another name");
     external_close(&e);
     model_close(&x);
     model_with(&x, "w.bin", NULL, NULL);
-    cr_assert_eq(external_open(&e, &x.m, from, in(&b, "out/w.bin"), EXTERNAL_COPY, false, NULL, &b.d),
-                 IR_EUSAGE);
+    cr_assert_eq(look(&e, &x, from, in(&b, "out/w.bin"), EXTERNAL_COPY, &b.d), IR_EUSAGE);
     says(&b.d, "'w.bin' is the model's external data");
     external_close(&e);
     model_close(&x);
@@ -421,7 +424,12 @@ Test(external, tells_how_much_will_be_copied)
     put(in(&b, "in/w.bin"), "0123456789");
     model_with(&x, "w.bin", NULL, "3");
     strcpy(from, in(&b, "in/m.onnx"));
-    cr_assert_eq(external_open(&e, &x.m, from, in(&b, "out/m.onnx"), EXTERNAL_COPY, true, NULL, &b.d), 0);
+    cr_assert_eq(
+        external_open(&e, &x.m,
+                      &(struct external_task){
+                          .in = from, .out = in(&b, "out/m.onnx"), .how = EXTERNAL_COPY, .no_sync = true},
+                      &b.d),
+        0);
     cr_assert_eq(e.bytes, 10);
     cr_assert_eq(external_place(&e, &progress, &b.d), 0);
     cr_assert_eq(done, 10);
