@@ -365,7 +365,7 @@ uninstall: ## remove what install put there, and the folders that it made, if th
 	@while read -r dir; do rmdir "$$dir" 2>/dev/null || true; done < $(BUILD)/made; rm -f $(BUILD)/made
 
 clean: ## remove the build directory
-	rm -rf $(BUILD)
+	rm -rf "$(BUILD)"
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  %-14s %s\n", $$1, $$2}' Makefile

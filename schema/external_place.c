@@ -25,8 +25,10 @@ static const char *reason(int err)
 
 static int not_safe(struct diag *d, const char *folder, const char *location, int err)
 {
-    return diag_error(d, not_followed(err) ? IR_EINPUT : IR_EIO, "external data '%s' in %s: %s", location,
-                      folder, reason(err));
+    bool unsafe = not_followed(err);
+    return diag_error(
+        d, unsafe ? IR_EINPUT : IR_EIO, "external data '%s' in %s: %s%s", location, folder, reason(err),
+        unsafe ? " (cp -L makes a copy without links; --external-data keep leaves the data to you)" : "");
 }
 
 int external_walk(int *fd, const char **last, int dir, const char *location, struct external_file *made)
