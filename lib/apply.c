@@ -217,28 +217,12 @@ static int see_runs(struct placer *x, uint32_t n_nodes)
     return 0;
 }
 
-static void count_row(struct plan *p, const struct plan_row *r)
-{
-    struct plan_block none = {0}, *b = r->block == IR_NONE ? &none : &p->blocks[r->block];
-    bool saved = r->policy == POLICY_SAVE, recomputed = r->policy == POLICY_RECOMPUTE;
-
-    b->saved += saved;
-    b->recomputed += recomputed;
-    b->forced_rows += r->forced;
-    p->n_saved += saved;
-    p->n_recomputed += recomputed;
-    p->n_forced += r->forced;
-    p->n_addmm += r->addmm && r->block != IR_NONE;
-    p->n_varies += r->varies;
-}
-
 static void count_again(struct plan *p)
 {
-    p->n_saved = p->n_recomputed = p->n_forced = p->n_addmm = p->n_varies = 0;
-    for (uint32_t i = 0; i < p->n_blocks; i++)
-        p->blocks[i].saved = p->blocks[i].recomputed = p->blocks[i].forced_rows = 0;
+    plan_count(p);
+    p->n_varies = 0;
     for (uint32_t i = 0; i < p->n_rows; i++)
-        count_row(p, &p->rows[i]);
+        p->n_varies += p->rows[i].varies;
     if (p->n_varies && p->varies_why.n == 0)
         p->varies_why = STR_LIT("the plan decides differently for runs of one node");
 }

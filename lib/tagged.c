@@ -181,24 +181,6 @@ static int take_tag(struct regions *x, struct plan *p, struct plan_row *r, const
     return reason ? take_region(x, p, r, tag) : IR_EMEM;
 }
 
-static void count_again(struct plan *p)
-{
-    p->n_saved = p->n_recomputed = p->n_forced = p->n_outside = 0;
-    for (uint32_t i = 0; i < p->n_blocks; i++)
-        p->blocks[i].saved = p->blocks[i].recomputed = p->blocks[i].forced_rows = 0;
-    for (uint32_t i = 0; i < p->n_rows; i++) {
-        const struct plan_row *r = &p->rows[i];
-        struct plan_block none = {0}, *b = r->block == IR_NONE ? &none : &p->blocks[r->block];
-        b->saved += r->policy == POLICY_SAVE;
-        b->recomputed += r->policy == POLICY_RECOMPUTE;
-        b->forced_rows += r->forced;
-        p->n_saved += r->policy == POLICY_SAVE;
-        p->n_recomputed += r->policy == POLICY_RECOMPUTE;
-        p->n_forced += r->forced;
-        p->n_outside += r->block == IR_NONE;
-    }
-}
-
 static int take_tags(struct tagged *t, struct diag *d)
 {
     struct plan *p = t->decided->plan;
@@ -209,7 +191,7 @@ static int take_tags(struct tagged *t, struct diag *d)
     for (uint32_t i = 0; !e && i < p->n_rows; i++)
         e = take_tag(&x, p, &p->rows[i], tagged_tag(t, p->rows[i].node));
     names_free(&x.blocks);
-    count_again(p);
+    plan_count(p);
     if (!e && x.open)
         e = plan_prepare(t->decided, NULL);
     t->decided->from_tags = true;

@@ -124,6 +124,10 @@ struct plan {
 int plan_make(struct plan *p, struct ir_model *m, const struct policy_options *o, struct diag *d);
 void plan_free(struct plan *p);
 
+/* Counts the rows anew, for the plan and for each block, after policies or blocks of rows have changed:
+ * saved, recomputed, forced, addmm, outside. */
+void plan_count(struct plan *p);
+
 /* Adds p->neighbours, for --tag all. They need what the passes learnt of every node, which is many times the
  * plan: rather than keep that with each plan for the few that are asked, all passes run again, by the plan's
  * options. 0, or an error (reported). */

@@ -7,20 +7,25 @@
 
 static void count_row(struct plan *p, const struct plan_row *r)
 {
-    p->n_evidence[r->evidence]++;
-    p->n_assumed += r->assumed;
-    p->n_addmm += r->addmm && r->block != IR_NONE;
-    p->n_forced += r->forced;
-    if (r->block == IR_NONE) {
-        p->n_outside++;
-        return;
-    }
-    struct plan_block *b = &p->blocks[r->block];
+    struct plan_block none = {0}, *b = r->block == IR_NONE ? &none : &p->blocks[r->block];
+    bool saved = r->policy == POLICY_SAVE, recomputed = r->policy == POLICY_RECOMPUTE;
+    b->saved += saved;
+    b->recomputed += recomputed;
     b->forced_rows += r->forced;
-    b->saved += r->policy == POLICY_SAVE;
-    b->recomputed += r->policy == POLICY_RECOMPUTE;
-    p->n_saved += r->policy == POLICY_SAVE;
-    p->n_recomputed += r->policy == POLICY_RECOMPUTE;
+    p->n_saved += saved;
+    p->n_recomputed += recomputed;
+    p->n_forced += r->forced;
+    p->n_addmm += r->addmm && r->block != IR_NONE;
+    p->n_outside += r->block == IR_NONE;
+}
+
+void plan_count(struct plan *p)
+{
+    p->n_saved = p->n_recomputed = p->n_forced = p->n_addmm = p->n_outside = 0;
+    for (uint32_t i = 0; i < p->n_blocks; i++)
+        p->blocks[i].saved = p->blocks[i].recomputed = p->blocks[i].forced_rows = 0;
+    for (uint32_t i = 0; i < p->n_rows; i++)
+        count_row(p, &p->rows[i]);
 }
 
 /* The row whose mm decides this TopK, or IR_NONE. */
@@ -66,8 +71,11 @@ static int note_router(struct state *s)
 int pass_summary(struct state *s)
 {
     struct plan *p = s->plan;
-    for (uint32_t i = 0; i < p->n_rows; i++)
-        count_row(p, &p->rows[i]);
+    plan_count(p);
+    for (uint32_t i = 0; i < p->n_rows; i++) {
+        p->n_evidence[p->rows[i].evidence]++;
+        p->n_assumed += p->rows[i].assumed;
+    }
     for (uint32_t i = 0; i < s->n_mms; i++)
         p->n_rules_differ += s->mms[i].literal != (s->mms[i].aten == ATEN_MM);
     return note_router(s);
