@@ -14,6 +14,15 @@ static bool next_item(struct str text, size_t *p, struct str *item)
     return true;
 }
 
+bool pylist_next(struct str text, size_t *p, struct str *item)
+{
+    size_t at = *p == 0 ? 1 : *p + 2; /* behind "[" or ", " */
+    if (!next_item(text, &at, item))
+        return false;
+    *p = at;
+    return true;
+}
+
 bool pylist_before_last(struct str text, struct str *item)
 {
     struct str last = {0}, before = {0};

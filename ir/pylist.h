@@ -9,6 +9,10 @@
  * `text`. */
 bool pylist_before_last(struct str text, struct str *item);
 
+/* Goes through the elements of what pylist_before_last() found to be a list: *p starts at 0. False at the
+ * end. */
+bool pylist_next(struct str text, size_t *p, struct str *item);
+
 /* The text up to the quote before its last element, "['', 'a', '"; empty when that element is not plain. */
 struct str pylist_head(struct str text);
 

@@ -4,6 +4,8 @@
 #include "passes/fqn.h"
 #include "passes/linear.h"
 
+#include "ir/pylist.h"
+
 #include <stdlib.h>
 
 /* The innermost block around each module. */
@@ -93,10 +95,48 @@ static bool hides_blocks(const struct blocker *b, const struct scope *sc)
     return false;
 }
 
-/* A scope that tells its module in full has one block at most. */
+/* The innermost block among the modules that a STACK scope goes through. */
+static uint32_t block_in_stack(const struct blocker *b, const struct scope *sc)
+{
+    uint32_t id = IR_NONE;
+    for (uint32_t j = sc->n_atoms; j-- > 0 && id == IR_NONE;)
+        id = names_find(&b->index, sc->fqns[j]);
+    return id;
+}
+
+/* ... that a META scope goes through: of all modules but the last only the node's metadata tell. */
+static int block_in_list(const struct blocker *b, const struct scope *sc, uint32_t *id)
+{
+    struct state *s = b->s;
+    struct str list, item, last;
+    size_t p = 0;
+    int rc = s->m->source->meta(s->m, sc->node, "pkg.torch.onnx.name_scopes", &list);
+    if (rc <= 0 || !pylist_before_last(list, &last))
+        return rc < 0 ? rc : 0;
+    while (pylist_next(list, &p, &item)) {
+        struct str fqn = fqn_of_source(item, &s->arena);
+        if (fqn.s)
+            fqn = fqn_clean(fqn, &s->arena);
+        if (!fqn.s)
+            return IR_EMEM;
+        uint32_t found = names_find(&b->index, fqn);
+        *id = found == NAME_NONE ? *id : found;
+    }
+    return 0;
+}
+
+/* A scope that tells its module in full has one block at most: the one that called it, which need not be the
+ * one that its name is in. */
 static int candidate_of_fqn(struct blocker *b, struct scope *sc, struct candidates *c)
 {
-    uint32_t id = sc->module == IR_NONE ? block_of_fqn(b, sc->fqn) : b->of_module[sc->module];
+    uint32_t id = sc->kind == SCOPE_STACK ? block_in_stack(b, sc) : IR_NONE;
+    int rc = 0;
+    if (id == IR_NONE)
+        id = sc->module == IR_NONE ? block_of_fqn(b, sc->fqn) : b->of_module[sc->module];
+    if (id == IR_NONE && sc->kind == SCOPE_META)
+        rc = block_in_list(b, sc, &id);
+    if (rc)
+        return rc;
     sc->block = id;
     c->hides = id == IR_NONE && hides_blocks(b, sc);
     for (uint32_t j = 0; sc->fqns && id != IR_NONE && j < sc->n_atoms; j++)

@@ -262,17 +262,63 @@ static void op_topk(struct node_facts *k)
 }
 
 /* Conv, pooling, Resize, Pad, Tile: the rank, and of Conv the channels. */
+/* Element i of a list attribute, or what it is when there is none. */
+static int64_t listed(const struct node_facts *k, const char *name, uint32_t i, int64_t otherwise)
+{
+    struct ir_attr a;
+    if (walk_attr(k->f->w, k->s, name, &a) != 1 || a.kind != IR_ATTR_INTS || !a.ints_known || i >= a.n_ints)
+        return otherwise;
+    return a.ints[i];
+}
+
+/* Spatial axis i of what a Conv makes of `size` elements. */
+static int64_t conv_dim(const struct node_facts *k, uint32_t i, uint32_t axes, int64_t size, int64_t kernel)
+{
+    int64_t stride = listed(k, "strides", i, 1), reach, padded;
+    int64_t pads = clamp_index(listed(k, "pads", i, 0), 0, INT32_MAX) +
+                   clamp_index(listed(k, "pads", axes + i, 0), 0, INT32_MAX);
+    if (size < 0 || kernel < 1 || stride < 1 || __builtin_add_overflow(size, pads, &padded) ||
+        __builtin_mul_overflow(kernel - 1, listed(k, "dilations", i, 1), &reach) || reach < 0 ||
+        padded <= reach)
+        return IR_DIM_UNKNOWN;
+    return (padded - reach - 1) / stride + 1;
+}
+
+/* Convolutions and poolings of images write their output as the input lies, with the channels last or not. */
+static void keep_channels_last(struct node_facts *k)
+{
+    static const int64_t last[] = {0, 2, 3, 1};
+    int64_t order[IR_RANK_MAX];
+    if (!node_known(k, 0) || node_shape(k, 0)->rank != 4)
+        return;
+    order_of(k->f, k->in[0], 4, order);
+    if (memcmp(order, last, sizeof last) == 0)
+        node_keep_order(k, k->in[0]);
+}
+
+static void op_pool(struct node_facts *k)
+{
+    op_rank_of_input(k);
+    keep_channels_last(k);
+}
+
 static void op_conv(struct node_facts *k)
 {
+    struct ir_attr a;
     if (!node_known(k, 0))
         return;
     int64_t dims[IR_RANK_MAX];
     uint32_t rank = node_shape(k, 0)->rank;
     for (uint32_t i = 0; i < rank; i++)
         dims[i] = i == 0 ? node_shape(k, 0)->dims[0] : IR_DIM_UNKNOWN;
-    if (rank > 1 && node_known(k, 1) && node_shape(k, 1)->rank == rank)
+    if (rank > 1 && node_known(k, 1) && node_shape(k, 1)->rank == rank) {
+        bool given = walk_attr(k->f->w, k->s, "auto_pad", &a) != 1 || str_is(a.s, "NOTSET");
         dims[1] = node_shape(k, 1)->dims[0];
+        for (uint32_t i = 2; i < rank && given; i++)
+            dims[i] = conv_dim(k, i - 2, rank - 2, node_shape(k, 0)->dims[i], node_shape(k, 1)->dims[i]);
+    }
     node_set_shape(k, rank, dims);
+    keep_channels_last(k);
 }
 
 static void op_tile(struct node_facts *k)
@@ -349,7 +395,7 @@ static const struct {
     {"And", op_compare},
     {"ArgMax", op_arg},
     {"ArgMin", op_arg},
-    {"AveragePool", op_rank_of_input},
+    {"AveragePool", op_pool},
     {"BatchNormalization", op_same},
     {"BiasGelu", op_same},
     {"Cast", op_cast},
@@ -406,7 +452,7 @@ static const struct {
     {"LpNormalization", op_same},
     {"MatMul", op_matmul},
     {"Max", op_arith},
-    {"MaxPool", op_rank_of_input},
+    {"MaxPool", op_pool},
     {"Mean", op_broadcast},
     {"Min", op_arith},
     {"Mish", op_same},

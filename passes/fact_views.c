@@ -58,6 +58,77 @@ void op_transpose(struct node_facts *k)
     k->out->guessed = true; /* a .contiguous() after it leaves no trace in the file */
 }
 
+/* Dims of both sides of a reshape with numbers for those that are not known: the i-th one of the input is
+ * taken for the i-th one of the output. False if there are not as many, or the elements are not. */
+static bool number_dims(const struct ir_shape *x, int64_t *from, uint32_t n, int64_t *to)
+{
+    static const int64_t primes[] = {10007, 10009, 10037, 10039};
+    const uint32_t n_primes = sizeof primes / sizeof *primes;
+    uint32_t a = 0, b = 0;
+    int64_t total = 1, product = 1;
+    for (uint32_t i = 0; i < x->rank; i++) {
+        from[i] = x->dims[i] >= 0 ? x->dims[i] : primes[a++ % n_primes];
+        if (from[i] == 0 || __builtin_mul_overflow(total, from[i], &total))
+            return false;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        to[i] = to[i] >= 0 ? to[i] : primes[b++ % n_primes];
+        if (to[i] == 0 || __builtin_mul_overflow(product, to[i], &product))
+            return false;
+    }
+    return a == b && a <= n_primes && total == product;
+}
+
+/* The strides that PyTorch's view() gives to a dense tensor, or false where reshape() must copy: a dim is
+ * split as it lies, and dims are merged that lie next to each other. */
+static bool view_strides(const int64_t *from, const int64_t *stride, uint32_t rank, const int64_t *to,
+                         uint32_t n, int64_t *out)
+{
+    uint32_t left = n;
+    int64_t base = stride[rank - 1], old = 1, made = 1;
+    for (uint32_t d = rank; d-- > 0;) {
+        old *= from[d];
+        if (d > 0 && (from[d - 1] == 1 || stride[d - 1] == old * base))
+            continue;
+        while (left > 0 && (made < old || to[left - 1] == 1)) {
+            out[--left] = made * base;
+            made *= to[left];
+        }
+        if (made != old)
+            return false;
+        if (d > 0)
+            base = stride[d - 1], old = made = 1;
+    }
+    return left == 0;
+}
+
+/* A reshape that merges only what lies together is a view. */
+static void view_layout(struct node_facts *k, uint32_t n, const int64_t *dims)
+{
+    const struct ir_shape *x = node_shape(k, 0);
+    int64_t order[IR_RANK_MAX], from[IR_RANK_MAX], to[IR_RANK_MAX], stride[IR_RANK_MAX], out[IR_RANK_MAX],
+        size = 1;
+    if (!node_known(k, 0) || x->rank == 0 || k->in[0].gaps || fact_contiguous(k->f, k->in[0]))
+        return;
+    memcpy(to, dims, n * sizeof *to);
+    if (!number_dims(x, from, n, to))
+        return;
+    order_of(k->f, k->in[0], x->rank, order);
+    for (uint32_t i = x->rank; i-- > 0;) {
+        stride[order[i]] = size;
+        size *= from[order[i]];
+    }
+    if (!view_strides(from, stride, x->rank, to, n, out))
+        return;
+    for (uint32_t i = 0; i < n; i++) { /* slowest first */
+        uint32_t at = i;
+        for (; at > 0 && out[order[at - 1]] < out[i]; at--)
+            order[at] = order[at - 1];
+        order[at] = i;
+    }
+    k->out->order = order_intern(k->f, n, order);
+}
+
 /* The shape that a Reshape asks for; false when it is not known. */
 static bool wanted_shape(const struct node_facts *k, int64_t want[INTS_MAX], uint32_t *n)
 {
@@ -109,6 +180,7 @@ void op_reshape(struct node_facts *k)
     if (!wanted || n > IR_RANK_MAX)
         return;
     reshape_dims(k, want, n, dims);
+    view_layout(k, n, dims);
     node_set_shape(k, n, dims);
     if (k->in[0].ints)
         k->out->ints = k->in[0].ints;

@@ -138,7 +138,7 @@ static int match_one(struct state *s, struct str name, struct hits *h)
     for (uint32_t i = 0; !rc && i < t->n; i++) {
         uint32_t block = s->module_block[i], object = t->a[i].same_as == IR_NONE ? i : t->a[i].same_as;
         struct str fqn = t->a[i].fqn;
-        if (object != i && s->module_block[object] == block)
+        if (t->a[i].lent || (object != i && s->module_block[object] == block))
             continue; /* each block lists a module once, by its first name there */
         if (block == IR_NONE) {
             h->full_outside |= str_eq(name, fqn);

@@ -264,6 +264,7 @@ struct naming {
     bool named_weight;        /* by its name and how it is multiplied, the weight is a Linear's */
     bool gathered;            /* but it is looked up in, too: the name is an Embedding's */
     bool by_param, by_scope;  /* the mm shows that `param` is a Linear; that `ran` is one */
+    bool lent;                /* `ran` is the module that the weight is of, called by another */
     bool clash;               /* the scope cannot be that of `param` */
 };
 
@@ -317,11 +318,19 @@ static void ask_scope(struct namer *k, struct mm *mm, struct naming *n)
     }
 }
 
+/* Whose the weight is by its name, or else the bias by its own. */
+static struct str owner_name(const struct naming *n)
+{
+    return n->kind == PARAM_WEIGHT ? n->param.fqn : n->bias.fqn;
+}
+
 /* Does the weight's name contradict the scope? Counted for one warning about all; but a weight that has an
  * Embedding's name contradicts nothing where the scope shows a Linear. */
 static void find_clash(struct namer *k, const struct mm *mm, struct naming *n)
 {
-    n->clash = n->scope && n->param.fqn.n && n->kind != PARAM_BIAS && !agrees(n->sc, n->param);
+    struct str own = owner_name(n), ran = n->ran.fqn;
+    n->lent = own.n && ran.n > own.n && str_ends(ran, own) && ran.s[ran.n - own.n - 1] == '.';
+    n->clash = n->scope && n->param.fqn.n && n->kind != PARAM_BIAS && !n->lent && !agrees(n->sc, n->param);
     if (n->clash && !(n->gathered && n->by_scope) && k->contradictions++ == 0)
         k->first_contradiction = mm->step;
 }
@@ -358,7 +367,6 @@ static void choose_name(struct namer *k, struct mm *mm, struct naming *n)
         name_by_bias(k->s, mm, n);
     }
     mm->linear = n->by_param || n->by_scope;
-    mm->scope_leaf = n->by_scope;
     mm->nameless = !mm->linear && mm->kind != MM_KIND_ATEN && n->kind == PARAM_NO_NAME && n->param.fqn.n == 0;
 }
 
@@ -393,13 +401,29 @@ static void note_code(struct namer *k, const struct mm *mm, const struct naming 
         !own && !mm->transposed && !scope_fits(n->sc->atoms, n->sc->n_atoms, n->param.fqn, true);
 }
 
+/* "/layers.0/shared/q" ran "shared.q": layers.0 calls what is not its own, and holds no module of these
+ * names. */
+static void mark_lent(struct state *s, const struct naming *n)
+{
+    struct str own = owner_name(n), ran = n->ran.fqn;
+    for (; own.n && n->lent; own = fqn_parent(own), ran = fqn_parent(ran)) {
+        uint32_t id = modules_find(&s->modules, ran);
+        if (id != NAME_NONE)
+            s->modules.a[id].lent |= s->modules.a[id].composed;
+    }
+}
+
 /* Which modules the mm shows to be Linears. */
 static int mark_linears(struct namer *k, struct mm *mm, const struct naming *n)
 {
     int rc = n->by_param ? linear_mark(k->s, n->param, mm, EV_PARAM, false) : 0;
-    mm->scope_linear = n->by_scope && (!n->by_param || n->clash);
+    mm->scope_leaf = n->by_scope && !n->lent;
+    mm->scope_linear = mm->scope_leaf && (!n->by_param || n->clash);
     if (!rc && mm->scope_linear && !mm->unsettled)
         rc = linear_mark(k->s, n->ran, mm, n->ran_by, n->loose);
+    mark_lent(k->s, n);
+    if (!rc && n->lent && !n->by_param && n->by_scope)
+        rc = linear_mark(k->s, n->bias, mm, EV_BIAS, false);
     return rc || !n->by_param || !n->clash ? rc : mark_sharer(k, mm, n);
 }
 

@@ -16,6 +16,7 @@ struct module {
     bool has_param; /* the file holds a parameter of its own */
     bool composed; /* learnt from a scope alone: containers that are never called may be missing in its FQN */
     bool embedding, untransposed; /* no Linear: its weight is looked up in, or multiplied by as it is */
+    bool lent;                    /* composed, and no module: what another module calls that is not its own */
     bool more;                    /* no Linear: its code does more than multiply */
     bool by_hand;                 /* other modules' code multiplies by its weight as it is */
     uint8_t evidence;             /* enum evidence of its name */

@@ -29,6 +29,7 @@ struct scope {
         struct str *fqns; /* STACK: FQN of each key */
     };
     uint32_t module; /* modules: its id; IR_NONE: look it up */
+    uint32_t node;   /* META: the first of its nodes */
     uint32_t block;  /* block: the first block that it may lie in, or IR_NONE */
     uint16_t n_atoms;
     uint16_t depth; /* block: which atom is that block's own */

@@ -176,12 +176,18 @@ static int scope_of_list(struct state *s, uint32_t node, struct str fqn, const s
     /* The model's own code has the empty FQN: a text that no FQN can be, so that it is a scope of its own. */
     bool fresh;
     uint32_t id = scope_id(s, fqn.n ? fqn : STR_LIT("''"), SCOPE_META, &fresh);
+    if (id != IR_NONE && !fresh && list) { /* another list of that module: it is called from elsewhere */
+        char *key = arena_printf(&s->arena, "%.*s\n%u", STR_ARG(fqn), node);
+        id = key ? scope_id(s, str_of(key), SCOPE_META, &fresh) : IR_NONE;
+    }
     if (id == IR_NONE)
         return IR_EMEM;
     *out = id;
     if (!fresh)
         return 0;
     struct scope *sc = &s->scopes[id];
+    sc->raw = fqn;
+    sc->node = node;
     fqn = fqn_of_source(fqn, &s->arena);
     sc->fqn = fqn.s ? fqn_clean(fqn, &s->arena) : fqn;
     sc->certain = true;

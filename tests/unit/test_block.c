@@ -444,6 +444,21 @@ Test(block, called_again_by_metadata)
     assert_blocks("block 2\n", "A block#0 odd:1\nB block#0 even:2\nC block#1 odd:1\nD block#1 even:2\n");
 }
 
+/* A module that two blocks are given is in the call of the block that calls it. */
+Test(block, lent_by_metadata)
+{
+#define VIA(block, op) "meta:pkg.torch.onnx.name_scopes=`['', 'layers." block "', 'shared', '" op "']`"
+#define IN(block, op)  "meta:pkg.torch.onnx.name_scopes=`['', 'layers." block "', '" op "']`"
+    bench_add(&b,
+              "in x f32[2,8]\nparam shared.weight f32[8,8]\nparam w f32[8,8]\nt = Transpose(shared.weight)");
+    bench_add(&b, "A: a = MatMul(x,t) %s\nB: c = MatMul(a,w) %s", VIA("0", "linear"), IN("0", "matmul"));
+    bench_add(&b, "C: d = MatMul(c,t) %s\nD: e = MatMul(d,w) %s", VIA("1", "linear_1"), IN("1", "matmul_1"));
+    bench_add(&b, "E: f = MatMul(e,t) meta:pkg.torch.onnx.name_scopes=`['', 'shared', 'linear_2']`\nout f");
+    bench_blocks(&b, "layers.*");
+    assert_blocks("layers.0 1\nlayers.1 1\n", "A layers.0#0 odd:1\nB layers.0#0 even:2\nC layers.1#0 odd:1\n"
+                                              "D layers.1#0 even:2\nE - outside\n");
+}
+
 /* A function per module: each call of the block's function is a call of the block. */
 Test(block, called_as_function)
 {

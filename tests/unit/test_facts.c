@@ -515,7 +515,7 @@ Test(facts, spatial)
                   "GlobalAveragePool(x)\n"
                   "e = Resize(x)\nf = Pad(x)\ng = AveragePool(x)\nout a");
     run();
-    assert_shape("a", "2,16,?,?");
+    assert_shape("a", "2,16,30,30");
     assert_shape("c", "?,?,?,?");
     assert_shape("e", "?,?,?,?");
     assert_shape("f", "?,?,?,?");
@@ -744,6 +744,37 @@ Test(facts, the_first_whole_operand_gives_the_order)
     cr_assert(!contiguous("a"));
     cr_assert(!contiguous("c"));
     cr_assert(contiguous("d"));
+}
+
+/* Rows and columns of an image lie together: merging them is a view, also with a batch that is not known.
+ * Merging others, or splitting what was merged by a copy, is none. */
+Test(facts, a_reshape_that_needs_no_copy_is_a_view)
+{
+    bench_add(&b, "in x f32[2,3,4,5]\nin y f32[?,3,4,5]\nparam s i64[3]{2,20,3}\nparam m i64[3]{-1,20,3}\n"
+                  "param q i64[2]{8,15}\nparam p i64[5]{2,2,2,5,3}\n"
+                  "t = Transpose(x) perm=[0,2,3,1]\nu = Transpose(y) perm=[0,2,3,1]\na = Reshape(t,s)\n"
+                  "c = Reshape(u,m)\nd = Reshape(t,q)\ne = Reshape(t,p)\nout a\nout c\nout d\nout e");
+    run();
+    assert_text(layout("a"), "0,2,1 guessed");
+    assert_text(layout("c"), "0,2,1 guessed");
+    assert_text(layout("d"), "dense guessed");
+    assert_text(layout("e"), "0,4,1,2,3 guessed");
+}
+
+/* An image with its channels last stays so; a sequence is laid anew. */
+Test(facts, convolutions_keep_channels_last)
+{
+    bench_add(
+        &b,
+        "in x f32[2,6,6,3]\nin z f32[2,6,3]\nparam w f32[8,3,3,3]\nparam v f32[8,3,3]\n"
+        "t = Transpose(x) perm=[0,3,1,2]\nu = Transpose(z) perm=[0,2,1]\n"
+        "a = Conv(t,w) pads=[1,1,1,1] strides=[2,2]\nc = MaxPool(t)\nd = Conv(u,v) dilations=[2]\nout a\nout c\nout d");
+    run();
+    assert_shape("a", "2,8,3,3");
+    assert_shape("d", "2,8,2");
+    assert_text(layout("a"), "0,2,3,1 guessed");
+    assert_text(layout("c"), "0,2,3,1 guessed");
+    assert_text(layout("d"), "dense");
 }
 
 /* What is repeated without a copy says nothing of the order. */

@@ -375,6 +375,23 @@ Test(linear, tied_weights)
     assert_text(bench_linears(&b), "up up.weight 8 8 whole param\ndown up.weight 8 8 whole scope\n");
 }
 
+/* A module that another calls is not one of that other's. */
+Test(linear, lent)
+{
+    bench_add(&b, "in x f32[2,8]\nparam pool.q.weight f32[8,8]\nparam layers.0.k.weight f32[8,8]\n"
+                  "t = Transpose(pool.q.weight)\nu = Transpose(layers.0.k.weight)\n"
+                  "/layers.0/pool/q/MatMul: a = MatMul(x,t)\n/layers.0/k/MatMul: c = MatMul(a,u)\nout c");
+    b.o.whole = false;
+    bench_blocks(&b, "layers.0");
+    assert_names("/layers.0/pool/q/MatMul pool.q param\n/layers.0/k/MatMul layers.0.k param\n");
+    assert_text(bench_linears(&b),
+                "pool.q pool.q.weight 8 8 - param\nlayers.0.k layers.0.k.weight 8 8 layers.0 param\n");
+    assert_silent(&b, DIAG_WARNING, "named for another module");
+    bench_fqns(&b, "pool.q");
+    assert_planned(&b);
+    assert_says(&b, DIAG_WARNING, "is found only outside every block");
+}
+
 /* Equal weights that a tool merged: Identity's output still has the name. */
 Test(linear, merged_by_value)
 {

@@ -35,6 +35,18 @@ Test(pylist, the_last_element_but_one)
     }
 }
 
+Test(pylist, all_elements)
+{
+    const char *want[] = {"", "a", "it's", "mul"};
+    struct str list = STR_LIT("['', 'a', \"it's\", 'mul']"), item;
+    size_t p = 0, n = 0;
+    for (; pylist_next(list, &p, &item) && n < 4; n++)
+        cr_expect(str_is(item, want[n]), "%zu: '%.*s'", n, STR_ARG(item));
+    cr_expect_eq(n, 4);
+    p = 0;
+    cr_expect_not(pylist_next(STR_LIT("[]"), &p, &item));
+}
+
 Test(pylist, what_is_before_the_last_element)
 {
     static const struct {
