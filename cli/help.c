@@ -1,3 +1,4 @@
+/* Help, made from the tables of commands and options. */
 #include "cli/command.h"
 
 #include <stdio.h>
