@@ -94,7 +94,7 @@ static int help(int argc, char **argv)
 {
     const struct command *c = argc > 2 ? find(argv[2]) : NULL;
 
-    if (argc > 2 && !c)
+    if (argc > 2 && !c && strcmp(argv[2], "help") != 0)
         return unknown_command(argv[2]);
     if (argc > 3)
         return unexpected(argv[3]);
