@@ -167,21 +167,41 @@ struct pass {
     int (*run)(struct state *s);
 };
 
-int pass_walk(struct state *s);       /* steps and facts */
-int pass_scope(struct state *s);      /* each step's scope */
-int pass_mm(struct state *s);         /* which steps are mms, and their rhs shapes */
-int pass_modules(struct state *s);    /* the modules that the file tells of */
-int pass_linear(struct state *s);     /* modules, FQNs, Linears */
-int pass_order(struct state *s);      /* execution order where a tool lost it */
-int pass_block(struct state *s);      /* blocks and calls */
-int pass_forced(struct state *s);     /* forced sets */
-int pass_linears(struct state *s);    /* the plan's Linears */
-int pass_policy(struct state *s);     /* the alternation, rows */
-int pass_misses(struct state *s);     /* warnings of what came to nothing */
-int pass_summary(struct state *s);    /* counts */
-int pass_specialize(struct state *s); /* copies of functions, one for each way they decide */
-int pass_regions(struct state *s);    /* checkpoint regions and what crosses them */
-int pass_neighbours(struct state *s); /* the policies of nodes that are no mms */
+/* The passes in the order in which they run, what each learns, and the files of its parts. Each stands in the
+ * file of its name, but for walk (program.c) and modules (known_modules.c). plan.c runs them, merge.c puts
+ * the plans of several programs together, annotate.c says what is written on the nodes.
+ *
+ *     walk         nodes as they run, parameters, facts     walk, facts, fact_*
+ *     scope        the module that each node names          scope_stack
+ *     mm           products, their rhs, what PyTorch runs   backward, lower, folded_mm, hidden,
+ *                                                           aten, aten_tensor, einsum
+ *     modules      the modules that the file tells of       named, modules, scope_fqn
+ *     linear       FQNs of mms, Linears                     weight, fqn, fqn_param
+ *     order        execution order where a tool lost it
+ *     block        blocks and their calls                   block_*, auto_block
+ *     forced       forced sets                              match, glob, unmatched
+ *     linears      the plan's Linears
+ *     policy       the alternation: rows                    iterations, bodies, trips, row, runs
+ *     summary      counts
+ *     misses       warnings of what came to nothing
+ *     specialize   copies of functions
+ *     regions      checkpoint regions, what crosses them
+ *     neighbours   nodes that are no mms, for --tag all     attention */
+int pass_walk(struct state *s);
+int pass_scope(struct state *s);
+int pass_mm(struct state *s);
+int pass_modules(struct state *s);
+int pass_linear(struct state *s);
+int pass_order(struct state *s);
+int pass_block(struct state *s);
+int pass_forced(struct state *s);
+int pass_linears(struct state *s);
+int pass_policy(struct state *s);
+int pass_summary(struct state *s);
+int pass_misses(struct state *s);
+int pass_specialize(struct state *s);
+int pass_regions(struct state *s);
+int pass_neighbours(struct state *s);
 
 /* Operand i of an mm, resolved. */
 static inline struct use mm_operand(const struct state *s, const struct mm *mm, uint32_t i)
