@@ -40,15 +40,14 @@ static int read_item(struct pt2_writer *w, struct str item)
     struct str *to = &w->was.model;
     uint32_t id = 0;
     if (kind == 'Z' || kind == 'E') {
-        bool wide =
-            w->pt2->zip.end64 != ZIP_NONE && zip_u32(w->m->bytes + w->pt2->zip.end + 16) == UINT32_MAX;
+        bool wide = w->pt2->zip.end64 != ZIP_NONE && zip_end_is_wide(&w->pt2->zip);
         *(kind == 'Z' ? &w->was.wide.record : &w->was.wide.end) = wide;
         return rest.n ? IR_EINPUT : 0;
     }
     if (kind == 'z') {
         if (!take_number(&id, &rest, w->pt2->zip.n) || rest.n)
             return IR_EINPUT;
-        w->was.wide.members[id] = zip_u32(w->m->bytes + w->pt2->zip.members[id].central + 42) == UINT32_MAX;
+        w->was.wide.members[id] = zip_offset_is_wide(&w->pt2->zip, id);
         return 0;
     }
     if (kind == 'n') {

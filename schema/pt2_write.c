@@ -153,7 +153,7 @@ static int decide_wide(struct pt2_writer *w, const struct pt2_target *model)
         return rc;
     original.sizes[w->pt2->programs[0].member] += (uint64_t)less;
     if (zip_state_init(&now, &w->pt2->zip, &w->was.wide, &w->arena) != 0 ||
-        zip_widen(&to, &original, &now, &w->pt2->zip, w->m->bytes, growth, &w->arena) != 0)
+        zip_widen(&to, &original, &now, growth, &w->arena) != 0)
         return pt2_write_no_memory(w);
     w->wide = to.wide;
     return pt2_undo_note_wide(w, &w->wide);
@@ -259,7 +259,7 @@ static int write_archive(struct pt2_writer *w, struct sink *to)
     if (rc == 0) {
         if (w->a->n)
             now.wide = w->wide;
-        rc = w->n_edits ? zip_edits(&s, &w->pt2->zip, w->m->bytes, &from, &now, &w->arena, w->d) : 0;
+        rc = w->n_edits ? zip_edits(&s, &from, &now, &w->arena, w->d) : 0;
     }
     if (rc == 0)
         rc = emit(w, &s, to);

@@ -2,13 +2,6 @@
 
 #include <stdlib.h>
 
-#define SIG_LOCAL   0x04034b50u
-#define SIG_CENTRAL 0x02014b50u
-#define SIG_END     0x06054b50u
-#define SIG_END64   0x06064b50u
-#define SIG_LOCATOR 0x07064b50u
-#define SIG_DESC    0x08074b50u
-
 #define FLAG_ENCRYPTED  0x0001u
 #define FLAG_DESCRIPTOR 0x0008u
 #define FLAG_PATCH      0x0020u
@@ -16,7 +9,7 @@
 
 struct reader {
     struct zip_dir *z;
-    const uint8_t *b;
+    const uint8_t *b; /* the archive */
     uint64_t size;
     struct arena *arena;
     struct diag *diag;
@@ -52,9 +45,9 @@ static int find_end(struct reader *r)
 {
     uint64_t least = r->size > ZIP_END_LEN + 65535 ? r->size - ZIP_END_LEN - 65535 : 0;
     for (uint64_t off = r->size < ZIP_END_LEN ? 0 : r->size - ZIP_END_LEN + 1; off-- > least;) {
-        if (zip_u32(r->b + off) != SIG_END)
+        if (zip_u32(r->b + off) != ZIP_SIG_END)
             continue;
-        if (off + ZIP_END_LEN + zip_u16(r->b + off + 20) == r->size) {
+        if (off + ZIP_END_LEN + zip_u16(r->b + off + ZIP_END_AT_COMMENT) == r->size) {
             r->z->end = off;
             return 0;
         }
@@ -68,14 +61,15 @@ static int find_end64(struct reader *r, uint64_t *limit)
     uint64_t end = r->z->end;
     r->z->end64 = ZIP_NONE;
     *limit = end;
-    if (end < ZIP_LOCATOR_LEN || zip_u32(r->b + end - ZIP_LOCATOR_LEN) != SIG_LOCATOR)
+    if (end < ZIP_LOCATOR_LEN || zip_u32(r->b + end - ZIP_LOCATOR_LEN) != ZIP_SIG_LOCATOR)
         return 0;
-    uint64_t locator = end - ZIP_LOCATOR_LEN, off = zip_u64(r->b + locator + 8);
-    if (locator < ZIP_END64_LEN || off > locator - ZIP_END64_LEN || zip_u32(r->b + off) != SIG_END64)
+    uint64_t locator = end - ZIP_LOCATOR_LEN, off = zip_u64(r->b + locator + ZIP_LOCATOR_AT_END64);
+    if (locator < ZIP_END64_LEN || off > locator - ZIP_END64_LEN || zip_u32(r->b + off) != ZIP_SIG_END64)
         return fail(r, locator, NULL, "the zip64 locator does not point to a zip64 end record");
-    if (zip_u64(r->b + off + 4) != locator - off - 12)
+    if (zip_u64(r->b + off + ZIP_END64_AT_REST) != locator - off - (ZIP_END64_AT_REST + 8))
         return fail(r, off, NULL, "the zip64 end record does not end at its locator");
-    if (zip_u32(r->b + locator + 4) != 0 || zip_u32(r->b + locator + 16) > 1)
+    if (zip_u32(r->b + locator + ZIP_LOCATOR_AT_DISK) != 0 ||
+        zip_u32(r->b + locator + ZIP_LOCATOR_AT_DISKS) > 1)
         return fail(r, locator, NULL, "the archive is in several volumes");
     r->z->end64 = off;
     *limit = off;
@@ -89,18 +83,18 @@ static int read_end(struct reader *r, uint64_t *count)
     if (find_end(r) != 0 || find_end64(r, &limit) != 0)
         return IR_EINPUT;
     const uint8_t *e = r->b + z->end;
-    uint32_t disks = zip_u16(e + 4) | (uint32_t)zip_u16(e + 6);
-    uint64_t here = zip_u16(e + 8);
-    *count = zip_u16(e + 10);
-    z->central_len = zip_u32(e + 12);
-    z->central = zip_u32(e + 16);
+    uint32_t disks = zip_u16(e + ZIP_END_AT_DISK) | (uint32_t)zip_u16(e + ZIP_END_AT_FIRST_DISK);
+    uint64_t here = zip_u16(e + ZIP_END_AT_HERE);
+    *count = zip_u16(e + ZIP_END_AT_COUNT);
+    z->central_len = zip_u32(e + ZIP_END_AT_LENGTH);
+    z->central = zip_u32(e + ZIP_END_AT_OFFSET);
     if (z->end64 != ZIP_NONE) {
         const uint8_t *e64 = r->b + z->end64;
-        disks = zip_u32(e64 + 16) | zip_u32(e64 + 20);
-        here = zip_u64(e64 + 24);
-        *count = zip_u64(e64 + 32);
-        z->central_len = zip_u64(e64 + 40);
-        z->central = zip_u64(e64 + 48);
+        disks = zip_u32(e64 + ZIP_END64_AT_DISK) | zip_u32(e64 + ZIP_END64_AT_FIRST_DISK);
+        here = zip_u64(e64 + ZIP_END64_AT_HERE);
+        *count = zip_u64(e64 + ZIP_END64_AT_COUNT);
+        z->central_len = zip_u64(e64 + ZIP_END64_AT_LENGTH);
+        z->central = zip_u64(e64 + ZIP_END64_AT_OFFSET);
     }
     if (disks != 0 || here != *count)
         return fail(r, z->end, NULL, "the archive is in several volumes");
@@ -116,7 +110,7 @@ static int read_end(struct reader *r, uint64_t *count)
 /* Takes the 8-byte value of a zip64 field for a 4-byte one that says so. */
 static bool take64(const struct reader *r, uint64_t *v, uint64_t *at, uint64_t end)
 {
-    if (*v != UINT32_MAX)
+    if (*v != ZIP_WIDE)
         return true;
     if (end - *at < 8)
         return false;
@@ -127,7 +121,7 @@ static bool take64(const struct reader *r, uint64_t *v, uint64_t *at, uint64_t e
 
 static int central_zip64(const struct reader *r, struct zip_member *m, uint64_t from, uint64_t to)
 {
-    if (m->size != UINT32_MAX && m->stored != UINT32_MAX && m->local != UINT32_MAX)
+    if (m->size != ZIP_WIDE && m->stored != ZIP_WIDE && m->local != ZIP_WIDE)
         return 0;
     uint16_t len = 0;
     uint64_t at = zip_extra(r->b, from, to, ZIP_EXTRA_ZIP64, &len);
@@ -165,23 +159,24 @@ static int read_central(struct reader *r, struct zip_member *m, uint64_t *at)
     uint64_t end = r->z->central + r->z->central_len;
     const uint8_t *h = r->b + *at;
     m->central = *at;
-    if (end - *at < ZIP_CENTRAL_LEN || zip_u32(h) != SIG_CENTRAL)
+    if (end - *at < ZIP_CENTRAL_LEN || zip_u32(h) != ZIP_SIG_CENTRAL)
         return fail(r, *at, NULL, "expected a header of the central directory");
-    uint64_t name = zip_u16(h + 28), extra = zip_u16(h + 30), comment = zip_u16(h + 32);
+    uint64_t name = zip_u16(h + ZIP_CENTRAL_AT_NAME), extra = zip_u16(h + ZIP_CENTRAL_AT_EXTRA),
+             comment = zip_u16(h + ZIP_CENTRAL_AT_COMMENT);
     if (end - *at - ZIP_CENTRAL_LEN < name + extra + comment)
         return fail(r, *at, NULL, "a header passes the end of the central directory");
     m->name = (struct str){(const char *)h + ZIP_CENTRAL_LEN, (size_t)name};
     const char *bad = bad_name(m->name);
     if (bad)
         return fail(r, *at, m, bad);
-    m->method = zip_u16(h + 10);
-    m->crc = zip_u32(h + 16);
-    m->stored = zip_u32(h + 20);
-    m->size = zip_u32(h + 24);
-    m->local = zip_u32(h + 42);
-    if (zip_u16(h + 8) & (FLAG_ENCRYPTED | FLAG_PATCH | FLAG_STRONG))
+    m->method = zip_u16(h + ZIP_CENTRAL_AT_METHOD);
+    m->crc = zip_u32(h + ZIP_CENTRAL_AT_CRC);
+    m->stored = zip_u32(h + ZIP_CENTRAL_AT_STORED);
+    m->size = zip_u32(h + ZIP_CENTRAL_AT_SIZE);
+    m->local = zip_u32(h + ZIP_CENTRAL_AT_LOCAL);
+    if (zip_u16(h + ZIP_CENTRAL_AT_FLAGS) & (FLAG_ENCRYPTED | FLAG_PATCH | FLAG_STRONG))
         return fail(r, *at, m, "is encrypted");
-    if (zip_u16(h + 34) != 0)
+    if (zip_u16(h + ZIP_CENTRAL_AT_DISK) != 0)
         return fail(r, *at, m, "lies in another volume");
     uint64_t from = *at + ZIP_CENTRAL_LEN + name;
     if (central_zip64(r, m, from, from + extra) != 0)
@@ -205,10 +200,12 @@ static void find_padding(const struct reader *r, struct zip_member *m, uint64_t 
 static bool descriptor_is(const struct reader *r, const struct zip_member *m, uint64_t room, bool wide)
 {
     const uint8_t *p = r->b + m->end;
-    if (room < (wide ? 24u : 16u) || zip_u32(p) != SIG_DESC || zip_u32(p + 4) != m->crc)
+    if (room < (wide ? ZIP_DESC64_LEN : ZIP_DESC32_LEN) || zip_u32(p) != ZIP_SIG_DESC ||
+        zip_u32(p + ZIP_DESC_AT_CRC) != m->crc)
         return false;
-    return wide ? zip_u64(p + 8) == m->stored && zip_u64(p + 16) == m->size
-                : zip_u32(p + 8) == m->stored && zip_u32(p + 12) == m->size;
+    p += ZIP_DESC_AT_SIZES;
+    return wide ? zip_u64(p) == m->stored && zip_u64(p + 8) == m->size
+                : zip_u32(p) == m->stored && zip_u32(p + 4) == m->size;
 }
 
 static int find_descriptor(const struct reader *r, struct zip_member *m)
@@ -220,7 +217,7 @@ static int find_descriptor(const struct reader *r, struct zip_member *m)
         m->desc = ZIP_DESC_32;
     else
         return fail(r, m->end, m, "its data descriptor disagrees with the central directory");
-    m->end += m->desc == ZIP_DESC_64 ? 24 : 16;
+    m->end += m->desc == ZIP_DESC_64 ? ZIP_DESC64_LEN : ZIP_DESC32_LEN;
     return 0;
 }
 
@@ -228,8 +225,8 @@ static int find_descriptor(const struct reader *r, struct zip_member *m)
 static bool local_agrees(const struct reader *r, const struct zip_member *m, uint64_t from)
 {
     const uint8_t *h = r->b + m->local;
-    uint64_t stored = zip_u32(h + 18), size = zip_u32(h + 22);
-    if (stored == UINT32_MAX || size == UINT32_MAX) {
+    uint64_t stored = zip_u32(h + ZIP_LOCAL_AT_STORED), size = zip_u32(h + ZIP_LOCAL_AT_SIZE);
+    if (stored == ZIP_WIDE || size == ZIP_WIDE) {
         uint16_t len = 0;
         uint64_t at = zip_extra(r->b, from, m->data, ZIP_EXTRA_ZIP64, &len), end = at + 4 + len;
         if (at != ZIP_NONE) {
@@ -238,20 +235,21 @@ static bool local_agrees(const struct reader *r, const struct zip_member *m, uin
                 return false;
         }
     }
-    return zip_u32(h + 14) == m->crc && stored == m->stored && size == m->size;
+    return zip_u32(h + ZIP_LOCAL_AT_CRC) == m->crc && stored == m->stored && size == m->size;
 }
 
 static int read_local(const struct reader *r, struct zip_member *m)
 {
     uint64_t limit = r->z->central;
-    if (m->local > limit || limit - m->local < ZIP_LOCAL_LEN || zip_u32(r->b + m->local) != SIG_LOCAL)
+    if (m->local > limit || limit - m->local < ZIP_LOCAL_LEN || zip_u32(r->b + m->local) != ZIP_SIG_LOCAL)
         return fail(r, m->central, m, "its local header is not where the central directory says");
     const uint8_t *h = r->b + m->local;
-    uint64_t name = zip_u16(h + 26), extra = zip_u16(h + 28), head = ZIP_LOCAL_LEN + name + extra;
+    uint64_t name = zip_u16(h + ZIP_LOCAL_AT_NAME), extra = zip_u16(h + ZIP_LOCAL_AT_EXTRA),
+             head = ZIP_LOCAL_LEN + name + extra;
     if (head > limit - m->local || m->stored > limit - m->local - head)
         return fail(r, m->local, m, "passes the central directory");
     if (!str_eq(m->name, (struct str){(const char *)h + ZIP_LOCAL_LEN, (size_t)name}) ||
-        zip_u16(h + 8) != m->method)
+        zip_u16(h + ZIP_LOCAL_AT_METHOD) != m->method)
         return fail(r, m->local, m, "its local header disagrees with the central directory");
     m->data = m->local + head;
     m->end = m->data + m->stored;
@@ -259,7 +257,7 @@ static int read_local(const struct reader *r, struct zip_member *m)
     find_padding(r, m, from);
     if (m->method == 0 && m->stored != m->size)
         return fail(r, m->central, m, "is stored, yet its two sizes differ");
-    if (zip_u16(h + 6) & FLAG_DESCRIPTOR)
+    if (zip_u16(h + ZIP_LOCAL_AT_FLAGS) & FLAG_DESCRIPTOR)
         return find_descriptor(r, m);
     if (!local_agrees(r, m, from))
         return fail(r, m->local, m, "its local header disagrees with the central directory");
@@ -306,7 +304,7 @@ static int check_apart(const struct reader *r)
 
 int zip_dir_read(struct zip_dir *z, const uint8_t *bytes, uint64_t size, struct arena *a, struct diag *d)
 {
-    *z = (struct zip_dir){.size = size};
+    *z = (struct zip_dir){.bytes = bytes, .size = size};
     struct reader r = {.z = z, .b = bytes, .size = size, .arena = a, .diag = d};
     uint64_t count;
     if (size < ZIP_END_LEN)

@@ -12,6 +12,7 @@
 #include "ir/arena.h"
 #include "ir/diag.h"
 #include "ir/str.h"
+#include "schema/zip_format.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -37,42 +38,33 @@ struct zip_member {
 };
 
 struct zip_dir {
+    const uint8_t *bytes; /* the archive; borrowed */
+    uint64_t size;
     struct zip_member *members; /* in the directory's order */
     uint32_t *by_offset;        /* their numbers in the order of their data */
     uint32_t n;
     uint64_t central, central_len;
     uint64_t end64; /* zip64 end record, or ZIP_NONE; its locator lies before `end` */
     uint64_t end;   /* end record */
-    uint64_t size;  /* of the archive */
 };
 
-/* 0, IR_EINPUT, IR_EMEM. */
+/* Reads the directory of an archive, which must live as long as *z; its lists are in the arena. 0; IR_EINPUT:
+ * no archive, or one that could be read in two ways; IR_EMEM; reported. */
 int zip_dir_read(struct zip_dir *z, const uint8_t *bytes, uint64_t size, struct arena *a, struct diag *d);
-
-/* Little-endian numbers of a zip archive. */
-static inline uint16_t zip_u16(const uint8_t *p)
-{
-    return (uint16_t)(p[0] | p[1] << 8);
-}
-static inline uint32_t zip_u32(const uint8_t *p)
-{
-    return (uint32_t)zip_u16(p) | (uint32_t)zip_u16(p + 2) << 16;
-}
-static inline uint64_t zip_u64(const uint8_t *p)
-{
-    return zip_u32(p) | (uint64_t)zip_u32(p + 4) << 32;
-}
-
-#define ZIP_LOCAL_LEN   30 /* fixed part of a local header */
-#define ZIP_CENTRAL_LEN 46
-#define ZIP_END_LEN     22
-#define ZIP_END64_LEN   56
-#define ZIP_LOCATOR_LEN 20
-#define ZIP_EXTRA_ZIP64 0x0001
-#define ZIP_EXTRA_ALIGN 0x4246 /* "FB" */
 
 /* The extra field of an id in a run of extra fields: offset of its 4-byte head, or ZIP_NONE; *len is the
  * length of its body. */
 uint64_t zip_extra(const uint8_t *bytes, uint64_t from, uint64_t to, uint16_t id, uint16_t *len);
+
+/* Does the offset of a member's header, or of the directory, stand in a zip64 field? */
+static inline bool zip_offset_is_wide(const struct zip_dir *z, uint32_t member)
+{
+    return zip_u32(z->bytes + z->members[member].central + ZIP_CENTRAL_AT_LOCAL) == ZIP_WIDE;
+}
+
+static inline bool zip_end_is_wide(const struct zip_dir *z)
+{
+    return zip_u32(z->bytes + z->end + ZIP_END_AT_OFFSET) == ZIP_WIDE;
+}
 
 #endif

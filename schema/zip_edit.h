@@ -20,25 +20,27 @@ struct zip_wide {
 
 /* A new state of the archive's members, in the order of the directory. */
 struct zip_state {
+    const struct zip_dir *z;
     uint64_t *sizes; /* only members that are stored may differ from the archive */
     uint32_t *crcs;
     struct zip_wide wide;
 };
 
-/* The state of the archive as it is; `wide` has the given flags (NULL: none). IR_EMEM. */
+/* The state of the archive as it is, with the flags of `wide` (NULL: none). Its lists are in the arena. 0 or
+ * IR_EMEM, not reported. */
 int zip_state_init(struct zip_state *s, const struct zip_dir *z, const struct zip_wide *wide,
                    struct arena *a);
 
 /* Sets to->wide: the fields that are plain ones in the original (the archive in state `from`, less our
  * changes) and would not fit if everything in it moved by `growth`. `growth` must depend on the original and
- * the change only, for the result to be the same from any state. IR_EMEM. */
+ * the change only, for the result to be the same from any state. 0 or IR_EMEM, not reported. */
 int zip_widen(struct zip_state *to, const struct zip_state *original, const struct zip_state *from,
-              const struct zip_dir *z, const uint8_t *bytes, uint64_t growth, struct arena *a);
+              uint64_t growth, struct arena *a);
 
 /* Adds the edits that make the state `to` of the archive, whose own state is `from`; the members' data are
  * the caller's to edit. Inserted bytes are in the arena. 0, IR_EINPUT (a header has no room), IR_EMEM;
  * reported. */
-int zip_edits(struct splice *e, const struct zip_dir *z, const uint8_t *bytes, const struct zip_state *from,
-              const struct zip_state *to, struct arena *a, struct diag *d);
+int zip_edits(struct splice *s, const struct zip_state *from, const struct zip_state *to, struct arena *a,
+              struct diag *d);
 
 #endif
