@@ -3,6 +3,9 @@
 
 #include <string.h>
 
+const char *const match_names[4] = {"", "exact", "substring", "glob"};
+const char *const rule_names[3] = {"", "onnx", "torch"};
+
 static const struct option_spec specs[OPT_COUNT] = {
     [OPT_FQN] =
         {"fqn", "force-recompute-mm-shapes-by-fqns", "NAME[,NAME...]",

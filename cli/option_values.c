@@ -236,12 +236,12 @@ static int take_policy(struct options *o, enum option_id id, const struct given 
         e = take_flag(o, g, &p->specialize);
     else if (id == OPT_CONFIG)
         e = take_file(o, g, &o->config);
-    else if (id == OPT_MATCH && !(e = take_word(o, g, WORDS("exact", "substring", "glob"), &choice)))
+    else if (id == OPT_MATCH && !(e = take_word(o, g, match_names + 1, 3, &choice)))
         p->match = (enum sactag_match)(SACTAG_MATCH_EXACT + choice);
     else if (id == OPT_PROFILE && !(e = take_word(o, g, WORDS("none", "titan"), &choice)))
         p->profile = choice ? SACTAG_PROFILE_TITAN : SACTAG_PROFILE_NONE;
-    else if (id == OPT_MM_RULE && !(e = take_word(o, g, WORDS("onnx", "torch"), &choice)))
-        p->mm_rule = choice ? SACTAG_MM_TORCH : SACTAG_MM_ONNX;
+    else if (id == OPT_MM_RULE && !(e = take_word(o, g, rule_names + 1, 2, &choice)))
+        p->mm_rule = (enum sactag_mm_rule)(SACTAG_MM_ONNX + choice);
     else if (id == OPT_ORDER && !(e = take_word(o, g, WORDS("auto", "file"), &choice)))
         p->order = choice ? SACTAG_ORDER_FILE : SACTAG_ORDER_AUTO;
     return e;

@@ -75,6 +75,9 @@ struct option_spec {
     bool in_config;  /* may stand in a --config file */
 };
 
+/* The words of --match and --mm-rule, by enum sactag_match and enum sactag_mm_rule; "" for the default. */
+extern const char *const match_names[4], *const rule_names[3];
+
 /* By enum option_id, which the callers count through: 0 to OPT_COUNT - 1. */
 const struct option_spec *option_spec(int id);
 

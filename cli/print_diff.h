@@ -36,6 +36,9 @@ static inline bool change_counts(const struct diff_page *p, const struct sactag_
     return c->kind != SACTAG_SAME && (c->kind != SACTAG_REASON || p->o->reasons);
 }
 
+/* A hunk of the options that differ, if any do. False when memory is exhausted. */
+bool put_option_changes(const struct diff_page *p);
+
 /* Return 0 or an exit code; write errors stay with the FILE. */
 int print_diff(const struct diff_page *p);
 int print_diff_text(const struct diff_page *p);

@@ -64,8 +64,6 @@ static void put_flags(FILE *f, const char *name, const struct strings *list)
 /* The options that the plan was made with, as they would be typed. */
 static void put_options(const struct page *p)
 {
-    static const char *const match[] = {NULL, "exact", "substring", "glob"};
-    static const char *const rule[] = {NULL, "onnx", "torch"};
     const struct sactag_options *x = &p->o->policy;
     char shape[SHAPE_MAX];
 
@@ -79,12 +77,12 @@ static void put_options(const struct page *p)
     for (size_t i = 0; i < x->n_force_shapes; i++)
         fprintf(p->f, " --force-shape %s", shape_text(shape, x->force_shapes[i]));
     if (x->match)
-        fprintf(p->f, " --match %s", match[x->match]);
+        fprintf(p->f, " --match %s", match_names[x->match]);
     if (x->profile)
         fputs(" --profile titan", p->f);
     put_flags(p->f, "blocks", &p->o->blocks);
     if (x->mm_rule)
-        fprintf(p->f, " --mm-rule %s", rule[x->mm_rule]);
+        fprintf(p->f, " --mm-rule %s", rule_names[x->mm_rule]);
     put_flags(p->f, "mm-ops", &p->o->mm_ops);
     fputs(x->order ? " --order file" : "", p->f);
     fputs(x->strict ? " --strict" : "", p->f);
