@@ -119,6 +119,8 @@ static int run(struct options *o)
     int e = input_open(&in, o, o->args[0]);
 
     if (!e)
+        e = input_spared(&in, o);
+    if (!e)
         e = check(&in, o, &wrong);
     input_close(&in);
     return e ? e : wrong;

@@ -122,6 +122,10 @@ static int run(struct options *o)
     if (!e)
         e = open_side(&b, o, o->args[1]);
     if (!e)
+        e = input_spared(&a.in, o);
+    if (!e)
+        e = input_spared(&b.in, o);
+    if (!e)
         e = decide_both(&a, &b, o);
     if (!e)
         e = compare(&a, &b, o, &differ);

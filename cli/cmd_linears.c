@@ -20,6 +20,8 @@ static int run(struct options *o)
     int e = input_open(&in, o, o->args[0]);
 
     if (!e)
+        e = input_spared(&in, o);
+    if (!e)
         e = out_open(&out, o);
     if (!e)
         e = out_close(&out, o, list(&in, o, &out));

@@ -43,6 +43,8 @@ static int run(struct options *o)
         return message_error(2, &o->voice, NULL, "--merge is for --format text");
     int e = input_open(&in, o, o->args[0]);
     if (!e)
+        e = input_spared(&in, o);
+    if (!e)
         e = out_open(&out, o);
     if (!e) {
         e = o->dump_ir ? input_printed(&in, o, out.f, sactag_dump_ir(in.m, put_piece, out.f, in.d))

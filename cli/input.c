@@ -91,6 +91,13 @@ int input_open_either(struct input *in, sactag_plan **plan, const struct options
     return open_arg(in, plan, o, arg);
 }
 
+int input_spared(struct input *in, const struct options *o)
+{
+    if (!in->m || !o->output || is_dash(o->output))
+        return 0;
+    return input_done(in, o, sactag_check_output(in->m, o->output, in->d));
+}
+
 void input_close(struct input *in)
 {
     sactag_close(in->m);

@@ -18,6 +18,10 @@ int input_open(struct input *in, const struct options *o, const char *arg);
 int input_open_either(struct input *in, sactag_plan **plan, const struct options *o, const char *arg);
 void input_close(struct input *in);
 
+/* Would -o destroy the external data of this model (of a plan file: no)? 0, or an exit code with the reason
+ * said. */
+int input_spared(struct input *in, const struct options *o);
+
 /* Shows what the library said since the last time, and turns its status into an exit code. */
 int input_done(struct input *in, const struct options *o, int status);
 

@@ -331,6 +331,11 @@ int sactag_strip_fd(sactag_model *m, int fd, const struct sactag_write_options *
 int sactag_strip_buffer(sactag_model *m, void **bytes, size_t *n, const struct sactag_write_options *w,
                         sactag_diag *d);
 
+/* May a file of the caller's, such as a plan, be written to this path? SACTAG_EUSAGE: it is the model's
+ * external data, which that would destroy. Functions that write the model look by themselves. SACTAG_EIO.
+ * SACTAG_EMEM. */
+int sactag_check_output(sactag_model *m, const char *path, sactag_diag *d);
+
 /* ---- looking inside ---- */
 
 /* Takes n bytes of text, which is not NUL-terminated; 0 to go on. */

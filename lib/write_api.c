@@ -2,6 +2,7 @@
 #include "lib/model.h"
 #include "lib/save.h"
 #include "lib/specialize.h"
+#include "schema/external.h"
 
 #include <string.h>
 
@@ -166,6 +167,18 @@ int sactag_strip_buffer(sactag_model *m, void **bytes, size_t *n, const struct s
                         sactag_diag *d)
 {
     return to_buffer(m, NULL, bytes, n, w, d);
+}
+
+int sactag_check_output(sactag_model *m, const char *path, sactag_diag *d)
+{
+    struct diag *diag = model_reports_to(m, d);
+    const struct external_task task = {
+        .in = m->file.bytes ? m->file.path : NULL, .out = path, .how = EXTERNAL_KEEP};
+    struct external x;
+    int rc = external_open(&x, &m->ir, &task, diag); /* to keep data where they are, it looks at names only */
+
+    external_close(&x);
+    return rc;
 }
 
 int sactag_digest(sactag_model *m, char out[33], sactag_diag *d)

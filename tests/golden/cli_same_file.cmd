@@ -42,3 +42,12 @@ code sactag apply m.onnx p.json -o link.onnx
 code sactag strip link.onnx -o m.onnx
 cmp m.onnx kept.onnx
 ls -A . d
+# What a command prints never goes over a model's data, under whatever name.
+cp cases/toy/model_external.onnx cases/toy/model_external.bin d
+ln -s model_external.bin d/link.json
+for c in plan show linears check 'diff m.onnx'; do
+    code sactag $c d/model_external.onnx -q -o d/model_external.bin
+    code sactag $c d/model_external.onnx -q -o d/link.json
+done
+cmp d/model_external.bin cases/toy/model_external.bin
+code sactag plan d/model_external.onnx -q -o d/plan.json
