@@ -153,11 +153,19 @@ static bool said_no_memory(const struct diag *d)
     return false;
 }
 
-static void add(struct diag *d, struct diag_item it, const char *node, const char *field, const char *fmt,
-                va_list ap) __attribute__((format(printf, 5, 0)));
-static void add(struct diag *d, struct diag_item it, const char *node, const char *field, const char *fmt,
-                va_list ap)
+/* What is reported, in the caller's words. */
+struct report {
+    enum diag_level level;
+    int code;
+    const char *node, *field; /* or NULL */
+    uint64_t offset;
+};
+
+static void add(struct diag *d, struct report r, const char *fmt, va_list ap)
+    __attribute__((format(printf, 3, 0)));
+static void add(struct diag *d, struct report r, const char *fmt, va_list ap)
 {
+    struct diag_item it = {.level = r.level, .code = r.code, .offset = r.offset};
     if (!d)
         return;
     if (d->n >= DIAG_MAX_ITEMS && it.level != DIAG_ERROR) {
@@ -176,8 +184,8 @@ static void add(struct diag *d, struct diag_item it, const char *node, const cha
         d->dropped++;
         return;
     }
-    it.node = escaped_z(node);
-    it.field = escaped_z(field);
+    it.node = escaped_z(r.node);
+    it.field = escaped_z(r.field);
     d->items[d->n++] = it;
 }
 
@@ -185,8 +193,7 @@ int diag_error(struct diag *d, int code, const char *fmt, ...)
 {
     va_list ap;
     va_start(ap, fmt);
-    add(d, (struct diag_item){.level = DIAG_ERROR, .code = code, .offset = DIAG_NO_OFFSET}, NULL, NULL, fmt,
-        ap);
+    add(d, (struct report){.level = DIAG_ERROR, .code = code, .offset = DIAG_NO_OFFSET}, fmt, ap);
     va_end(ap);
     return code;
 }
@@ -196,7 +203,8 @@ int diag_error_at(struct diag *d, int code, const char *node, const char *field,
 {
     va_list ap;
     va_start(ap, fmt);
-    add(d, (struct diag_item){.level = DIAG_ERROR, .code = code, .offset = offset}, node, field, fmt, ap);
+    struct report r = {.level = DIAG_ERROR, .code = code, .node = node, .field = field, .offset = offset};
+    add(d, r, fmt, ap);
     va_end(ap);
     return code;
 }
@@ -205,7 +213,7 @@ void diag_warn(struct diag *d, const char *fmt, ...)
 {
     va_list ap;
     va_start(ap, fmt);
-    add(d, (struct diag_item){.level = DIAG_WARNING, .offset = DIAG_NO_OFFSET}, NULL, NULL, fmt, ap);
+    add(d, (struct report){.level = DIAG_WARNING, .offset = DIAG_NO_OFFSET}, fmt, ap);
     va_end(ap);
 }
 
@@ -213,7 +221,7 @@ void diag_note(struct diag *d, const char *fmt, ...)
 {
     va_list ap;
     va_start(ap, fmt);
-    add(d, (struct diag_item){.level = DIAG_NOTE, .offset = DIAG_NO_OFFSET}, NULL, NULL, fmt, ap);
+    add(d, (struct report){.level = DIAG_NOTE, .offset = DIAG_NO_OFFSET}, fmt, ap);
     va_end(ap);
 }
 
@@ -221,6 +229,6 @@ void diag_debug(struct diag *d, const char *fmt, ...)
 {
     va_list ap;
     va_start(ap, fmt);
-    add(d, (struct diag_item){.level = DIAG_DEBUG, .offset = DIAG_NO_OFFSET}, NULL, NULL, fmt, ap);
+    add(d, (struct report){.level = DIAG_DEBUG, .offset = DIAG_NO_OFFSET}, fmt, ap);
     va_end(ap);
 }

@@ -45,11 +45,12 @@ static int spend(struct ir_model *m, uint64_t fields)
 
 /* The scalar and text fields of an AttributeProto, and which others are there. */
 struct attr_fields {
+    struct str body; /* all of it */
     struct str name, s, ref;
     int64_t i, type;
     double f;
-    uint32_t seen; /* bit n: field n */
-    uint64_t fields;
+    uint32_t seen;   /* bit n: field n */
+    uint64_t fields; /* walked to find it */
 };
 
 static double float_of(uint64_t bits)
@@ -65,7 +66,7 @@ static int attr_fields_walk(struct attr_fields *a, struct str body, const uint8_
     struct wire w = onnx_wire(body);
     struct wire_field f;
     int rc;
-    *a = (struct attr_fields){0};
+    *a = (struct attr_fields){.body = body};
     while ((rc = wire_next(&w, &f)) == 1) {
         a->fields++;
         if (f.number < 32)
@@ -133,17 +134,16 @@ static int attr_ints(struct ir_attr *out, struct str body, const uint8_t **bad)
     return rc;
 }
 
-/* Header and small integer contents of the attribute's tensor, whose occurrences merge. 0, an enum
- * wire_error, or IR_EMEM + *memory. */
-static int attr_tensor(struct ir_model *m, struct ir_attr *out, struct str body, bool *memory,
-                       uint64_t *fields, const uint8_t **bad)
+/* Header and small integer contents of the attribute's tensor, whose occurrences merge. 0 or an enum
+ * wire_error; out->shape is IR_NONE when memory is exhausted. */
+static int attr_tensor(struct ir_model *m, struct ir_attr *out, struct attr_fields *a, const uint8_t **bad)
 {
     struct onnx_tensor t;
     struct onnx_elements e = {.n = 0};
     struct wire_field f;
     onnx_tensor_init(&t);
     for (int pass = 0; pass < 2; pass++) { /* elements are read once the type is known */
-        struct wire w = onnx_wire(body);
+        struct wire w = onnx_wire(a->body);
         while (wire_next(&w, &f) == 1) {
             if (!wire_is_len(&f, ONNX_ATTR_T))
                 continue;
@@ -153,13 +153,11 @@ static int attr_tensor(struct ir_model *m, struct ir_attr *out, struct str body,
                 return rc;
         }
     }
-    *fields += 2 * t.fields;
+    a->fields += 2 * t.fields;
     out->dtype = onnx_tensor_dtype(&t);
     out->shape = onnx_tensor_shape(&t, m);
-    if (out->shape == IR_NONE) {
-        *memory = true;
+    if (out->shape == IR_NONE)
         return 0;
-    }
     out->ints_known = onnx_elements_done(&e, &t);
     out->n_ints = out->ints_known ? e.n : 0;
     memcpy(out->ints, e.v, out->n_ints * sizeof *e.v);
@@ -179,11 +177,9 @@ static void attr_init(struct ir_attr *out)
 }
 
 /* The attribute whose fields are `a`; its lists and tensors are still to be read. */
-static int attr_decode(struct ir_model *m, uint32_t node, struct ir_attr *out, const struct attr_fields *a,
-                       struct str body, uint64_t fields)
+static int attr_decode(struct ir_model *m, uint32_t node, struct ir_attr *out, struct attr_fields *a)
 {
     const uint8_t *bad = NULL;
-    bool memory = false;
     int rc = 0;
     attr_init(out);
     out->kind = attr_kind(a);
@@ -191,14 +187,14 @@ static int attr_decode(struct ir_model *m, uint32_t node, struct ir_attr *out, c
     out->f = a->f;
     out->s = out->kind == IR_ATTR_REF ? a->ref : a->s;
     if (out->kind == IR_ATTR_INTS)
-        rc = attr_ints(out, body, &bad);
+        rc = attr_ints(out, a->body, &bad);
     else if (out->kind == IR_ATTR_TENSOR)
-        rc = attr_tensor(m, out, body, &memory, &fields, &bad);
-    if (memory)
+        rc = attr_tensor(m, out, a, &bad);
+    if (out->shape == IR_NONE)
         return diag_nomem(m->diag);
     if (rc)
         return bad_node(m, node, "attribute", rc, bad);
-    rc = spend(m, fields);
+    rc = spend(m, a->fields);
     return rc ? rc : 1;
 }
 
@@ -217,7 +213,6 @@ static int find_attr(struct ir_model *m, uint32_t node, struct str attrs, const 
     struct wire w = onnx_wire(attrs);
     struct wire_field f;
     struct attr_fields found = {0}; /* of the last one of that name, which wins */
-    struct str last = {0};
     struct str wanted = str_of(name);
     const uint8_t *bad = NULL;
     uint64_t fields = 0;
@@ -231,14 +226,13 @@ static int find_attr(struct ir_model *m, uint32_t node, struct str attrs, const 
         if (error)
             return bad_node(m, node, "attribute", error, bad);
         fields += a.fields;
-        if (str_eq(a.name, wanted)) {
-            last = wire_str(&f);
+        if (str_eq(a.name, wanted))
             found = a;
-        }
     }
     if (rc)
         return bad_node(m, node, NULL, rc, w.at);
-    return last.s ? attr_decode(m, node, out, &found, last, fields) : spend(m, fields);
+    found.fields = fields;
+    return found.body.s ? attr_decode(m, node, out, &found) : spend(m, fields);
 }
 
 static int source_attr(struct ir_model *m, uint32_t node, const char *name, struct ir_attr *out)

@@ -171,11 +171,10 @@ static int put_member(struct str *out, const struct annot *m, struct arena *a)
     return twice ? 0 : IR_EMEM;
 }
 
-/* `head`, the members with commas between, `tail`. */
-static int join(struct str *out, struct str head, bool comma, const struct annot *members, size_t n,
-                struct str tail, struct arena *a)
+/* The members with commas between, and before the first when `comma`. */
+static int put_members(struct str *out, bool comma, const struct annot *members, size_t n, struct arena *a)
 {
-    size_t total = head.n + tail.n;
+    size_t total = 0, at = 0;
     struct str *texts = arena_alloc(a, n, sizeof *texts);
     if (!texts)
         return IR_EMEM;
@@ -187,8 +186,6 @@ static int join(struct str *out, struct str head, bool comma, const struct annot
     char *p = arena_alloc(a, total + 1, 1);
     if (!p)
         return IR_EMEM;
-    size_t at = head.n;
-    memcpy(p, head.s, head.n);
     for (size_t i = 0; i < n; i++) {
         if (comma || i) {
             memcpy(p + at, ", ", 2);
@@ -197,29 +194,50 @@ static int join(struct str *out, struct str head, bool comma, const struct annot
         memcpy(p + at, texts[i].s, texts[i].n);
         at += texts[i].n;
     }
-    memcpy(p + at, tail.s, tail.n);
-    *out = (struct str){p, at + tail.n};
+    *out = (struct str){p, at};
     return 0;
 }
 
-int custom_add(struct str *out, struct str raw, const struct annot *members, size_t n, struct arena *a)
+/* `raw` with `text` before byte `at` of it. */
+static int insert(struct str *out, struct str raw, size_t at, struct str text, struct arena *a)
 {
-    *out = raw;
-    if (n == 0)
-        return 0;
-    if (!raw.s)
-        return join(out, STR_LIT("{"), false, members, n, STR_LIT("}"), a);
+    char *p = arena_alloc(a, raw.n + text.n + 1, 1);
+    if (!p)
+        return IR_EMEM;
+    memcpy(p, raw.s, at);
+    memcpy(p + at, text.s, text.n);
+    memcpy(p + at + text.n, raw.s + at, raw.n - at);
+    *out = (struct str){p, raw.n + text.n};
+    return 0;
+}
+
+/* Where the members of the object in raw end, and whether it has any. 0, IR_EINPUT: there is none, IR_EMEM.
+ */
+static int find_end(size_t *at, bool *any, struct str raw)
+{
     struct custom c;
     int rc = custom_open(&c, raw);
     if (rc == 1) {
         uint32_t last = JSON_NONE;
         for (uint32_t k = json_first(&c.json, 0); k != JSON_NONE; k = json_next_member(&c.json, 0, k))
             last = k + 1;
-        uint32_t at = last == JSON_NONE ? c.at[c.json.tokens[0].start + 1] : end_of(&c, last);
-        rc = join(out, str_sub(raw, 0, at), last != JSON_NONE, members, n, str_sub(raw, at, raw.n - at), a);
-    } else if (rc == 0) {
-        rc = IR_EINPUT;
+        *any = last != JSON_NONE;
+        *at = *any ? end_of(&c, last) : c.at[c.json.tokens[0].start + 1];
     }
     custom_close(&c);
-    return rc;
+    return rc == 1 ? 0 : rc == 0 ? IR_EINPUT : rc;
+}
+
+int custom_add(struct str *out, struct str raw, const struct annot *members, size_t n, struct arena *a)
+{
+    struct str text = {0};
+    size_t at = 1;
+    bool any = false;
+    *out = raw;
+    if (n == 0)
+        return 0;
+    int rc = raw.s ? find_end(&at, &any, raw) : 0;
+    if (rc == 0)
+        rc = put_members(&text, any, members, n, a);
+    return rc != 0 ? rc : insert(out, raw.s ? raw : STR_LIT("{}"), at, text, a);
 }
