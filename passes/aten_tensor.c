@@ -22,13 +22,16 @@ bool tensor_load(struct tensor *t, const struct ir_model *m, uint32_t value)
     const struct ir_layout *l = m->layouts ? &m->layouts[value] : NULL;
     *t = (struct tensor){
         .value = value, .rank = s->rank, .known = l && l->known, .grad = l && l->requires_grad};
-    for (uint32_t i = 0; i < t->rank; i++) {
-        t->dim[i] = s->dims[i];
-        t->size[i] = t->known ? m->shapes[l->sizes].dims[i] : s->dims[i];
-        t->stride[i] = t->known ? m->shapes[l->strides].dims[i] : 0;
-    }
-    if (!t->known)
+    for (uint32_t i = 0; i < t->rank; i++)
+        t->dim[i] = t->size[i] = s->dims[i];
+    if (!l || !l->known) {
         tensor_set_contiguous(t);
+        return true;
+    }
+    for (uint32_t i = 0; i < t->rank; i++) {
+        t->size[i] = m->shapes[l->sizes].dims[i];
+        t->stride[i] = m->shapes[l->strides].dims[i];
+    }
     return true;
 }
 
