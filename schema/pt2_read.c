@@ -1,3 +1,4 @@
+/* The archive: its programs, and what stands around each program's graph. */
 #include "schema/pt2_reader.h"
 
 #include "schema/zip_unpack.h"
@@ -353,12 +354,15 @@ static int read_dialect(struct pt2_reader *r)
 {
     uint32_t list = json_get(r->json, 0, "verifiers");
     bool training = false;
-    int rc = list == JSON_NONE ? 0 : pt2_expect(r, list, JSON_KIND_ARRAY, "verifiers");
-    for (uint32_t t = rc == 0 && list != JSON_NONE ? json_first(r->json, list) : JSON_NONE; t != JSON_NONE;
-         t = json_next(r->json, list, t))
-        training |= json_kind(r->json, t) == JSON_KIND_STRING && str_is(json_raw(r->json, t), "TRAINING");
+    if (list != JSON_NONE) {
+        int rc = pt2_expect(r, list, JSON_KIND_ARRAY, "verifiers");
+        if (rc != 0)
+            return rc;
+        for (uint32_t t = json_first(r->json, list); t != JSON_NONE; t = json_next(r->json, list, t))
+            training |= json_kind(r->json, t) == JSON_KIND_STRING && str_is(json_raw(r->json, t), "TRAINING");
+    }
     r->m->decomposed |= !training;
-    return rc;
+    return 0;
 }
 
 static int read_program(struct pt2_reader *r, uint32_t program)

@@ -1,7 +1,8 @@
 /* What the files of the .pt2 reader share; nobody else includes this.
  *
  *     pt2_read.c     archive → programs
- *     pt2_graph.c    a program's JSON → graphs, nodes, values
+ *     pt2_graph.c    a program's JSON → graphs, with their inputs and outputs
+ *     pt2_node.c     nodes: operator, operands, nested graphs
  *     pt2_values.c   tensor values: shapes, layouts, parameters
  *     pt2_grad.c     which values require a gradient
  *     pt2_source.c   arguments and metadata on demand */
@@ -17,8 +18,8 @@ struct pt2_spec {
     bool buffer;    /* or a constant */
     struct str fqn;
     uint32_t place_epoch; /* where this name is a place in the archive: the program that uses what is there */
-    uint32_t value_epoch,
-        value; /* where this name is an FQN: the program and its value (tied parameters share one) */
+    uint32_t value_epoch; /* where this name is an FQN: the program, */
+    uint32_t value;       /* and its value there (tied parameters share one) */
 };
 
 /* What a name stands for in the graph that is being read. */
@@ -105,8 +106,16 @@ uint32_t pt2_name(struct pt2_reader *r, uint32_t token, const char *what, int *r
 /* Calls pt2_weights_read() with the program's list of weights, if it has one. */
 int pt2_weights(struct pt2_reader *r);
 
-/* ---- pt2_graph.c */
+/* ---- pt2_graph.c: 0 or a negative ir_err (reported), as pt2_node.c */
 int pt2_program_read(struct pt2_reader *r, uint32_t program);
+/* A graph of the program being read; it lies in that program's segment. */
+int pt2_new_graph(uint32_t *out, struct pt2_reader *r, struct ir_graph g);
+
+/* ---- pt2_node.c */
+/* The next node of the graph being read. Its nested graphs are added to r->bodies. */
+int pt2_node_read(struct pt2_reader *r, uint32_t token);
+/* A tensor is {"name": "x"}: the id of that name; NAME_NONE after an error (*rc). */
+uint32_t pt2_tensor_name(struct pt2_reader *r, uint32_t token, int *rc);
 
 /* ---- pt2_values.c: 0 or a negative ir_err (reported), unless said otherwise. */
 /* Notes which token describes each tensor of the graph being read. */

@@ -1,8 +1,7 @@
+/* Decoding on demand: what passes ask of a node. */
 #include "schema/pt2_reader.h"
 
 #include <stdlib.h>
-
-#define ANY_DEPTH JSON_DEPTH_MAX
 
 static int no_memory(struct ir_model *m)
 {
@@ -19,7 +18,7 @@ static int node_json(const struct json **out, struct ir_model *m, uint32_t node)
     json_free(&r->cache);
     r->cached = IR_NONE;
     struct json_error e;
-    int rc = json_parse(&r->cache, pt2_text(m, node), ANY_DEPTH, 0, &e);
+    int rc = json_parse(&r->cache, pt2_text(m, node), JSON_DEPTH_MAX, 0, &e);
     if (rc == 0)
         r->cached = node;
     return rc == 0 ? 0 : no_memory(m); /* it was valid when the program was read */
@@ -188,7 +187,8 @@ static int custom_json(struct json *j, char **text, struct ir_model *m, struct s
     *text = malloc(custom.n + 1);
     if (!*text)
         return no_memory(m);
-    int rc = json_parse(j, (struct str){*text, json_unescape(*text, custom)}, ANY_DEPTH, m->arena.limit, &e);
+    int rc =
+        json_parse(j, (struct str){*text, json_unescape(*text, custom)}, JSON_DEPTH_MAX, m->arena.limit, &e);
     if (rc != 0)
         return rc == IR_EMEM ? no_memory(m) : 0;
     return json_kind(j, 0) == JSON_KIND_OBJECT;

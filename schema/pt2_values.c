@@ -1,3 +1,4 @@
+/* Tensor values: names, shapes, layouts, parameters. */
 #include "schema/pt2_reader.h"
 
 #define LAYOUT_STRIDED 7 /* torch's Layout */
@@ -108,8 +109,9 @@ int pt2_specs_read(struct pt2_reader *r, uint32_t signature)
     const struct json *j = r->json;
     uint32_t list;
     int rc = pt2_need(&list, r, signature, "input_specs", JSON_KIND_ARRAY);
-    for (uint32_t t = rc == 0 ? json_first(j, list) : JSON_NONE; rc == 0 && t != JSON_NONE;
-         t = json_next(j, list, t)) {
+    if (rc != 0)
+        return rc;
+    for (uint32_t t = json_first(j, list); rc == 0 && t != JSON_NONE; t = json_next(j, list, t)) {
         uint32_t kind;
         if ((rc = pt2_union(&kind, r, t, "input_specs")) != 0)
             break;
@@ -166,8 +168,10 @@ static int read_dims(struct dims *out, struct pt2_reader *r, uint32_t meta, cons
     uint32_t list;
     int rc = pt2_need(&list, r, meta, what, JSON_KIND_ARRAY);
     out->rank = 0;
-    for (uint32_t t = rc == 0 ? json_first(r->json, list) : JSON_NONE;
-         rc == 0 && t != JSON_NONE && out->rank <= IR_RANK_MAX; t = json_next(r->json, list, t)) {
+    if (rc != 0)
+        return rc;
+    for (uint32_t t = json_first(r->json, list); rc == 0 && t != JSON_NONE && out->rank <= IR_RANK_MAX;
+         t = json_next(r->json, list, t)) {
         int64_t dim = 0, hint = 0;
         rc = read_dim(r, t, what, &dim, &hint);
         if (out->rank < IR_RANK_MAX) {
