@@ -336,21 +336,64 @@ static void op_tile(struct node_facts *k)
     node_set_shape(k, x->rank, dims);
 }
 
+/* The letters of one term of an equation: different ones; false for others. */
+struct term {
+    char of[IR_RANK_MAX];
+    uint32_t n;
+};
+
+static bool read_term(struct str text, struct term *t)
+{
+    t->n = 0;
+    for (size_t i = 0; i < text.n; i++) {
+        char c = text.s[i];
+        if (c == ' ')
+            continue;
+        if (c == '.' || t->n == IR_RANK_MAX || memchr(t->of, c, t->n))
+            return false;
+        t->of[t->n++] = c;
+    }
+    return true;
+}
+
+static bool has_letter(const struct term *t, char c)
+{
+    return memchr(t->of, c, t->n) != NULL;
+}
+
+/* torch.einsum() of two operands is a bmm, whose result has the dims of both first, then those of the left,
+ * then those of the right, each in the order of the output. Nothing summed: an elementwise product. */
+static void einsum_layout(struct node_facts *k, const struct term *a, const struct term *b,
+                          const struct term *o)
+{
+    int64_t order[IR_RANK_MAX];
+    uint32_t n = 0;
+    bool sums = false;
+    for (uint32_t i = 0; i < a->n; i++)
+        sums |= has_letter(b, a->of[i]) && !has_letter(o, a->of[i]);
+    for (int part = 0; part < 3 && sums; part++) /* both, left, right */
+        for (uint32_t i = 0; i < o->n; i++) {
+            bool left = has_letter(a, o->of[i]), right = has_letter(b, o->of[i]);
+            if (part == (left && right ? 0 : left ? 1 : 2))
+                order[n++] = i;
+        }
+    if (n == o->n)
+        k->out->order = order_intern(k->f, n, order);
+}
+
 static void op_einsum(struct node_facts *k)
 {
-    struct ir_attr a;
-    if (walk_attr(k->f->w, k->s, "equation", &a) != 1 || a.kind != IR_ATTR_STR)
+    struct ir_attr attr;
+    struct term a, b, o;
+    if (walk_attr(k->f->w, k->s, "equation", &attr) != 1 || attr.kind != IR_ATTR_STR)
         return;
-    ptrdiff_t arrow = str_find(a.s, STR_LIT("->"));
-    if (arrow < 0)
+    ptrdiff_t arrow = str_find(attr.s, STR_LIT("->")), comma = str_chr(attr.s, ',');
+    if (arrow < 0 || !read_term(str_sub(attr.s, (size_t)arrow + 2, attr.s.n - (size_t)arrow - 2), &o))
         return;
-    uint32_t rank = 0;
-    for (size_t i = (size_t)arrow + 2; i < a.s.n; i++) {
-        if (a.s.s[i] == '.')
-            return;
-        rank += a.s.s[i] != ' ';
-    }
-    node_set_rank(k, rank);
+    node_set_rank(k, o.n);
+    if (k->n_in == 2 && comma >= 0 && comma < arrow && read_term(str_sub(attr.s, 0, (size_t)comma), &a) &&
+        read_term(str_sub(attr.s, (size_t)comma + 1, (size_t)(arrow - comma) - 1), &b))
+        einsum_layout(k, &a, &b, &o);
 }
 
 /* If, Loop and Scan: what the bodies return. */

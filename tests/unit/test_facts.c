@@ -777,6 +777,20 @@ Test(facts, convolutions_keep_channels_last)
     assert_text(layout("d"), "dense");
 }
 
+/* What an einsum's bmm writes, as PyTorch 2.6 lays it. */
+Test(facts, einsum_lays_batch_left_right)
+{
+    bench_add(&b,
+              "in x f32[2,3,4,5]\nin y f32[2,6,4,5]\nin z f32[5,7]\n"
+              "a = Einsum(x,y) equation=`bikc,bjkc->bijc`\nc = Einsum(x,z) equation=`bikc,cd->bikd`\n"
+              "d = Einsum(z,x) equation=`cd,bikc->bikd`\ne = Einsum(x,y) equation=`bikc,bjkc->bijkc`\nout a");
+    run();
+    assert_text(layout("a"), "0,3,1,2");
+    assert_text(layout("c"), "dense");
+    assert_text(layout("d"), "3,0,1,2");
+    assert_text(layout("e"), "dense");
+}
+
 /* What is repeated without a copy says nothing of the order. */
 Test(facts, an_expanded_operand_gives_no_order)
 {
