@@ -1,9 +1,9 @@
 /* JSON as tokens with byte offsets, for reading and splicing the text of a .pt2 program.
  *
- * The tokens are libjsmn's. jsmn is no validator, so the text is first checked here, strictly (RFC 8259, plus
- * NaN and Infinity, which Python writes), in one pass that also bounds the depth and counts the tokens. After
- * that nothing about the structure can surprise: each member of an object is a string token followed by its
- * value. */
+ * The tokens are libjsmn's. jsmn is no validator, so the text is first checked (json_scan.c), strictly (RFC
+ * 8259, plus NaN and Infinity, which Python writes), in one pass that also bounds the depth and counts the
+ * tokens. After that nothing about the structure can surprise: each member of an object is a string token
+ * followed by its value. */
 #ifndef SACTAG_SCHEMA_JSON_H
 #define SACTAG_SCHEMA_JSON_H
 

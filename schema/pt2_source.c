@@ -226,7 +226,8 @@ static int source_param_ints(struct ir_model *m, uint32_t param, int64_t *out, u
     return 0; /* constants lie in pickled or raw members, which are never read */
 }
 
-const struct ir_source pt2_source = {source_attr, source_meta, source_param_ints};
+const struct ir_source pt2_source = {
+    .attr = source_attr, .meta = source_meta, .param_ints = source_param_ints};
 
 static int take_entries(struct pt2_reader *r, const struct json *j, bool tags_only)
 {
