@@ -219,7 +219,7 @@ int add_rivals(struct blocker *b)
         if (names_intern(&own, fqn_unqualified(b->blocks[i])) == NAME_NONE)
             rc = IR_EMEM;
     for (uint32_t i = 0; !rc && i < s->named.n; i++)
-        rc = add_around(b, &own, seen, s->named.a[i].fqn);
+        rc = add_around(b, &own, seen, named_fqn(s, &s->named.a[i]));
     names_free(&own);
     free(seen);
     return rc;

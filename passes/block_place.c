@@ -218,7 +218,7 @@ uint32_t block_of_value(const struct blocker *b, uint32_t value, struct str *mod
     const struct state *s = b->s;
     const struct named *n = named_value(s, value);
     uint32_t block = n ? b->named_block[n - s->named.a] : IR_NONE;
-    *module = block == IR_NONE ? ((struct str){0}) : n->fqn;
+    *module = block == IR_NONE ? ((struct str){0}) : named_fqn(s, n);
     return block;
 }
 

@@ -202,7 +202,7 @@ int linear_mark(struct state *s, struct module_name name, const struct mm *mm, e
 static struct module_name bias_owner(const struct state *s, const struct mm *mm)
 {
     const struct named *n = mm->bias.value == IR_NONE ? NULL : named_value(s, mm->bias.value);
-    return n && n->kind == PARAM_BIAS ? (struct module_name){n->fqn, n->module}
+    return n && n->kind == PARAM_BIAS ? (struct module_name){named_fqn(s, n), n->module}
                                       : (struct module_name){.id = IR_NONE};
 }
 
@@ -217,7 +217,7 @@ static int weight_owner(struct state *s, const struct mm *mm, enum param_kind *k
     if (!n)
         return param_name(s, ir_value_name(s->m, mm->weight_name), kind, &out->fqn);
     *kind = n->kind;
-    *out = (struct module_name){n->fqn, n->module};
+    *out = (struct module_name){named_fqn(s, n), n->module};
     return 0;
 }
 

@@ -22,6 +22,12 @@ static inline const struct named *named_value(const struct state *s, uint32_t va
     return &s->named.a[bits->before + (uint32_t)__builtin_popcountll(up_to) - 1];
 }
 
+/* The FQN of the module that it tells, empty for none. */
+static inline struct str named_fqn(const struct state *s, const struct named *n)
+{
+    return n->module == IR_NONE ? STR_LIT("") : s->modules.a[n->module].fqn;
+}
+
 /* How a parameter (or a renamed copy of one) is used: per slot, a set of these. AS_TABLE: added to
  * activations or put beside them, like learnt positions. */
 enum { USED_GATHER = 1, USED_TRANSPOSED = 2, USED_DIRECT = 4, USED_AS_TABLE = 8 };

@@ -183,7 +183,7 @@ static int find_merged_bias(struct state *s, struct mm *mm, struct use c)
     if (biased)
         mm->bias = c;
     if (!named)
-        mm->aten_assumption = biased ? "assumed-bias" : "assumed-no-bias";
+        mm->assumption = biased ? "assumed-bias" : "assumed-no-bias";
     return 0;
 }
 
@@ -210,7 +210,7 @@ static bool is_bias(struct state *s, struct mm *mm, struct use other, bool last)
         return false;
     if (!is_vector(s, other)) {
         if (script && is_row(s, other))
-            mm->aten_assumption = "assumed-no-bias";
+            mm->assumption = "assumed-no-bias";
         return false;
     }
     if (sc->kind == SCOPE_META)
@@ -219,7 +219,7 @@ static bool is_bias(struct state *s, struct mm *mm, struct use other, bool last)
         return false;
     bool named = named_bias(s, other), gemm = script && multiplies_matrix(s, mm);
     if (!named)
-        mm->aten_assumption = gemm ? "assumed-no-bias" : "assumed-bias";
+        mm->assumption = gemm ? "assumed-no-bias" : "assumed-bias";
     return named || !gemm;
 }
 
@@ -231,11 +231,11 @@ static int find_added_bias(struct state *s, struct mm *mm, struct use product)
     bool last = use_same(first, product), own;
     struct use other = walk_input(&s->walk, add, last ? 1 : 0);
     bool bias = is_bias(s, mm, other, last);
-    if (!bias && !mm->aten_assumption)
+    if (!bias && !mm->assumption)
         return 0;
     int rc = own_product(s, mm, &own);
     if (own)
-        mm->aten_assumption = NULL;
+        mm->assumption = NULL;
     if (rc || own || !bias)
         return rc;
     mm->bias = other;
@@ -267,7 +267,7 @@ int find_bias(struct state *s, struct mm *mm)
         if (fused_add(s, mm->step))
             return find_merged_bias(s, mm, c);
         if (merged_add(s, mm))
-            mm->aten_assumption = "assumed-no-bias";
+            mm->assumption = "assumed-no-bias";
         else
             mm->bias = c;
         return 0;
@@ -319,7 +319,7 @@ static void aten_matmul(struct state *s, struct mm *mm, struct step st)
         bool biased = mm->bias.value != IR_NONE;
         mm->aten = biased && (matrix || dense) ? ATEN_ADDMM : ATEN_MM;
         if (biased && !matrix && (!dense || a.guessed))
-            mm->aten_assumption = dense ? "assumed-contiguous" : "assumed-noncontiguous";
+            mm->assumption = dense ? "assumed-contiguous" : "assumed-noncontiguous";
         if (!biased && !matrix && lhs_known && !dense && !b.grad)
             mm->aten = ATEN_OTHER; /* not worth a copy: runs as bmm */
     } else if (lhs_known && x->rank == 2 && y->rank >= 3 && a.grad) {
@@ -358,14 +358,14 @@ static void aten_gemm(struct state *s, struct mm *mm, struct step st)
     if (!dense)
         mm->aten = ATEN_MM;
     if (!dense || a.guessed)
-        mm->aten_assumption = dense ? "assumed-contiguous" : "assumed-noncontiguous";
+        mm->assumption = dense ? "assumed-contiguous" : "assumed-noncontiguous";
 }
 
 static void lower_einsum(struct state *s, struct mm *mm, struct step st)
 {
     mm->aten = is_tensordot(s, st) ? ATEN_MM : ATEN_OTHER;
     if (mm->aten == ATEN_MM)
-        mm->aten_assumption = "assumed-tensordot";
+        mm->assumption = "assumed-tensordot";
 }
 
 void lower_mm(struct state *s, struct mm *mm)

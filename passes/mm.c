@@ -185,7 +185,7 @@ static int add_aten(struct state *s, uint32_t step)
         mm->aten_rhs = (struct mm_shape){a->k, a->n};
         mm->rhs = (struct mm_shape){a->literal_k, a->literal_n};
         mm->literal = a->matrix;
-        mm->aten_assumption = a->assumed ? "assumed-contiguous" : NULL;
+        mm->assumption = a->assumed ? "assumed-contiguous" : NULL;
         mm->transposed = a->transposed;
         if (a->weight != IR_NONE)
             mm->weight = (struct use){FRAME_MAIN, a->weight};
@@ -300,7 +300,8 @@ static int apply_rule(struct state *s)
             lower_mm(s, mm);
         }
         mm->counted = torch ? mm->aten == ATEN_MM : mm->literal;
-        mm->assumption = torch ? mm->aten_assumption : NULL;
+        if (!torch) /* it is of `aten` */
+            mm->assumption = NULL;
     }
     return 0;
 }

@@ -64,11 +64,12 @@ static int find_identity(struct state *s, bool **out)
 static int add_named(struct state *s, uint32_t value)
 {
     struct named n = {.value = value, .module = IR_NONE};
-    int rc = param_name(s, ir_value_name(s->m, value), &n.kind, &n.fqn);
+    struct str fqn;
+    int rc = param_name(s, ir_value_name(s->m, value), &n.kind, &fqn);
     if (!rc && n.kind == PARAM_NO_NAME)
         return 0;
-    if (!rc && n.fqn.n) {
-        n.module = modules_add(&s->modules, n.fqn);
+    if (!rc && fqn.n) {
+        n.module = modules_add(&s->modules, fqn);
         if (n.module == IR_NONE)
             return IR_EMEM;
         s->modules.a[n.module].has_param = true;

@@ -79,12 +79,12 @@ struct mm {
     uint32_t weight_name; /* linear: value with the nearest name on the way that a module may have given, else
                              the parameter itself; IR_NONE */
     struct mm_shape rhs;  /* literal: of the node as it stands */
-    struct mm_shape aten_rhs;    /* of what PyTorch runs */
-    const char *aten_assumption; /* what the choice of `aten` rests on: "assumed-contiguous", ... or NULL */
-    const char *assumption;      /* mm, policy: what the row's decision rests on; or NULL */
-    uint32_t folded;             /* mms that a tool computed away right before this one: torch counts them */
-    uint32_t uses, user;         /* how many operands its output is, and the last step that reads it */
-    struct use bias;             /* the bias as an operand, value IR_NONE if there is none */
+    struct mm_shape aten_rhs; /* of what PyTorch runs */
+    const char *assumption;   /* what it rests on, or the choice of `aten` under that rule:
+                                 "assumed-contiguous", ... or NULL */
+    uint32_t folded;          /* mms that a tool computed away right before this one: torch counts them */
+    uint32_t uses, user;      /* how many operands its output is, and the last step that reads it */
+    struct use bias;          /* the bias as an operand, value IR_NONE if there is none */
     struct use weight;    /* mm, linear: parameter that the rhs comes from, value IR_NONE if it is computed */
     struct str fqn;       /* linear, block: module, empty if unknown */
     struct str scope_fqn; /* linear, block: what scope or metadata say, for matching where the weight is
@@ -97,7 +97,6 @@ struct named {
     uint32_t value;
     uint32_t module; /* IR_NONE: tells none */
     enum param_kind kind;
-    struct str fqn;
 };
 
 struct named_values {

@@ -179,9 +179,10 @@ struct str reparam_owner(struct state *s, const struct mm *mm)
             continue;
         const struct named *named = named_value(s, u.value);
         if (named && fqn_is_reparam(ir_value_name(s->m, u.value))) {
-            if (owner.n && !str_eq(owner, named->fqn))
+            struct str fqn = named_fqn(s, named);
+            if (owner.n && !str_eq(owner, fqn))
                 return (struct str){0};
-            owner = named->fqn;
+            owner = fqn;
             continue;
         }
         struct step def = walk_def(w, u);
