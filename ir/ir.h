@@ -48,7 +48,7 @@ struct ir_shape {
     uint32_t rank;
     const int64_t *dims; /* IR_DIM_UNKNOWN where symbolic or unknown */
 };
-#define IR_SHAPE_UNKNOWN 0 /* shape id 0: not even the rank is known */
+#define IR_SHAPE_UNKNOWN 0 /* shape id 0: not even the rank is known (a scalar's is: 0) */
 
 /* A kind of node: interned, so nodes of one kind share an id. */
 struct ir_op {
@@ -333,11 +333,10 @@ static inline const struct ir_shape *ir_shape_of(const struct ir_model *m, uint3
     return &m->shapes[value == IR_NONE ? IR_SHAPE_UNKNOWN : m->values[value].shape];
 }
 
-/* Is the rank known? (A rank of 0 is a scalar's.) */
-static inline bool ir_shape_known(const struct ir_model *m, uint32_t shape)
+/* The bytes of a span. */
+static inline struct str ir_span_bytes(const struct ir_model *m, struct ir_span s)
 {
-    (void)m;
-    return shape != IR_SHAPE_UNKNOWN;
+    return (struct str){(const char *)m->bytes + s.off, (size_t)s.len};
 }
 
 /* Does its node run a graph several times? */

@@ -117,7 +117,7 @@ static void value_type(struct out *o, uint32_t value)
     const struct ir_value *v = &o->m->values[value];
     const struct ir_shape *s = &o->m->shapes[v->shape];
     print(o, " %s", dtype_text(v->dtype));
-    if (!ir_shape_known(o->m, v->shape)) {
+    if (v->shape == IR_SHAPE_UNKNOWN) {
         text(o, "[..]", 4);
         return;
     }

@@ -445,7 +445,7 @@ static int function_field(struct onnx_reader *r, struct ir_op *op, const struct 
 static int walk_occurrence(struct onnx_reader *r, struct ir_op *op, uint32_t seg)
 {
     bool function = r->m->graphs[r->graph].kind == IR_GRAPH_FUNCTION;
-    struct wire w = onnx_wire(onnx_at(r->m, r->m->segs[seg].span));
+    struct wire w = onnx_wire(ir_span_bytes(r->m, r->m->segs[seg].span));
     struct wire_len f;
     int rc = 0, step = 0;
     r->seg = seg;

@@ -153,7 +153,7 @@ static int attr_graphs(struct onnx_reader *r, struct str name, struct str attr)
     uint32_t attr_seg, merged = IR_NONE, count = 0;
     int rc = 0;
     if (r->node_seg == IR_NONE)
-        rc = new_seg(r, &r->node_seg, onnx_at(m, ir_node_span(&m->nodes[r->node])), r->seg);
+        rc = new_seg(r, &r->node_seg, ir_span_bytes(m, ir_node_span(&m->nodes[r->node])), r->seg);
     if (rc == 0)
         rc = new_seg(r, &attr_seg, attr, r->node_seg);
     while (rc == 0 && wire_next(&w, &f) == 1) {

@@ -1,17 +1,18 @@
 /* What the files of the ONNX reader share; nobody else includes this.
  *
- *     onnx_read.c    the model's own fields, and the order of things
- *     onnx_graph.c   graphs and functions: definitions, types, initializers
- *     onnx_node.c    nodes: operands as names, operators, nested graphs
- *     onnx_meta.c    nodes' metadata, as far as passes ask it of every node
- *     onnx_scope.c   operands' names → values
- *     onnx_tensor.c  tensors: header, where the data lie, small integer contents
- *     onnx_runs.c    how nodes run the graphs in their attributes
- *     onnx_type.c    types of graph inputs, outputs and value_info
- *     onnx_source.c  attributes, metadata and constants on demand
- *     onnx_memo.c    what attributes were found to be
- *     onnx_report.c  memory and messages
- *     onnx_guess.c   what a file that is no model may be */
+ *     onnx_read.c        the model's own fields, and the order of things
+ *     onnx_graph.c       graphs and functions: definitions, types, initializers
+ *     onnx_node.c        nodes: operands as names, operators, nested graphs
+ *     onnx_meta.c        nodes' metadata, as far as passes ask it of every node
+ *     onnx_scope.c       operands' names → values
+ *     onnx_tensor.c      tensors: header, and where the data lie
+ *     onnx_elements.c    elements of small tensors of integer type
+ *     onnx_runs.c        how nodes run the graphs in their attributes
+ *     onnx_type.c        types of graph inputs, outputs and value_info
+ *     onnx_source.c      attributes, metadata and constants on demand
+ *     onnx_memo.c        what attributes were found to be
+ *     onnx_report.c      memory and messages
+ *     onnx_guess.c       what a file that is no model may be */
 #ifndef SACTAG_SCHEMA_ONNX_READER_H
 #define SACTAG_SCHEMA_ONNX_READER_H
 
@@ -197,11 +198,6 @@ static inline struct wire onnx_wire(struct str s)
     return wire_over((const uint8_t *)s.s, s.n);
 }
 
-static inline struct str onnx_at(const struct ir_model *m, struct ir_span span)
-{
-    return (struct str){(const char *)m->bytes + span.off, (size_t)span.len};
-}
-
 /* ---- onnx_node.c */
 
 int onnx_read_node(struct onnx_reader *r, struct str body);
@@ -236,12 +232,24 @@ void onnx_tensor_init(struct onnx_tensor *t);
 /* Adds what a TensorProto says: called once for each occurrence when occurrences merge. */
 int onnx_tensor_walk(struct onnx_tensor *t, const struct ir_model *m, struct str body, const uint8_t **bad);
 bool onnx_dtype_is_integer(int64_t dtype);
-/* Number of elements that dims say; IR_INTS_MAX + 1 for more than IR_INTS_MAX, and when it cannot be told. */
-uint32_t onnx_count(uint32_t rank, const int64_t *dims);
 /* dtype as an ir_value has it. */
 uint8_t onnx_tensor_dtype(const struct onnx_tensor *t);
 /* Shape id, IR_NONE when memory is exhausted. */
 uint32_t onnx_tensor_shape(const struct onnx_tensor *t, struct ir_model *m);
+
+/* While reading: walks the tensor, and records its data fields and whether they are external. 0 or a negative
+ * ir_err (reported), as the three below. */
+int onnx_tensor_record(struct onnx_reader *r, struct onnx_tensor *t, struct str body);
+/* A sparse tensor: t becomes the values' name and type with the dense dims. */
+int onnx_sparse_record(struct onnx_reader *r, struct onnx_tensor *t, struct str body);
+/* Tensors in a graph that is not read (training_info, defaults of a function's attributes). */
+int onnx_graph_tensors(struct onnx_reader *r, struct str graph);
+int onnx_attr_tensors(struct onnx_reader *r, struct str attr);
+
+/* ---- onnx_elements.c */
+
+/* Number of elements that dims say; IR_INTS_MAX + 1 for more than IR_INTS_MAX, and when it cannot be told. */
+uint32_t onnx_count(uint32_t rank, const int64_t *dims);
 
 /* Elements of a tensor of integer type, occurrence by occurrence. */
 struct onnx_elements {
@@ -255,15 +263,6 @@ int onnx_elements_walk(struct onnx_elements *e, const struct onnx_tensor *t, str
                        const uint8_t **bad);
 /* Are they complete: as many as the shape says? Decodes raw_data. */
 bool onnx_elements_done(struct onnx_elements *e, const struct onnx_tensor *t);
-
-/* While reading: walks the tensor, and records its data fields and whether they are external. 0 or a negative
- * ir_err (reported), as the three below. */
-int onnx_tensor_record(struct onnx_reader *r, struct onnx_tensor *t, struct str body);
-/* A sparse tensor: t becomes the values' name and type with the dense dims. */
-int onnx_sparse_record(struct onnx_reader *r, struct onnx_tensor *t, struct str body);
-/* Tensors in a graph that is not read (training_info, defaults of a function's attributes). */
-int onnx_graph_tensors(struct onnx_reader *r, struct str graph);
-int onnx_attr_tensors(struct onnx_reader *r, struct str attr);
 
 /* ---- onnx_type.c */
 

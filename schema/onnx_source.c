@@ -201,7 +201,7 @@ static int attr_decode(struct ir_model *m, uint32_t node, struct ir_attr *out, s
 /* The part of a node's record where its attributes lie. */
 static struct str attrs_of(const struct ir_model *m, const struct ir_node *n)
 {
-    struct str record = onnx_at(m, ir_node_span(n));
+    struct str record = ir_span_bytes(m, ir_node_span(n));
     if (n->attrs_end != ONNX_FAR)
         record.n = n->attrs_end;
     return str_sub(record, n->attrs_at, record.n - n->attrs_at);
@@ -252,7 +252,7 @@ static int source_attr(struct ir_model *m, uint32_t node, const char *name, stru
 
 static int source_meta(struct ir_model *m, uint32_t node, const char *key, struct str *out)
 {
-    struct wire w = onnx_wire(onnx_at(m, ir_node_span(&m->nodes[node])));
+    struct wire w = onnx_wire(ir_span_bytes(m, ir_node_span(&m->nodes[node])));
     struct wire_field f;
     struct str wanted = str_of(key);
     uint64_t fields = 0;
@@ -290,7 +290,7 @@ static bool may_be_ints(const struct ir_model *m, const struct ir_param *p)
 static int source_param_ints(struct ir_model *m, uint32_t param, int64_t *out, uint32_t *n)
 {
     const struct ir_param *p = &m->params[param];
-    struct str body = onnx_at(m, p->span);
+    struct str body = ir_span_bytes(m, p->span);
     struct onnx_tensor t;
     struct onnx_elements e = {.n = 0};
     const uint8_t *bad = NULL;

@@ -1,6 +1,7 @@
 /* What the files of the ONNX writer share; nobody else includes this.
  *
- *     onnx_write.c   which nodes and records are touched; lengths; writing
+ *     onnx_write.c   which nodes and records are touched; writing
+ *     onnx_widths.c  how wide their length prefixes are
  *     onnx_edit.c    the fields of one record: what goes, what comes, what comes back
  *     onnx_pack.c    new entries
  *     onnx_undo.c    what gives way, and what an earlier run's record may say */
@@ -13,10 +14,14 @@
 
 int onnx_write_no_memory(struct onnx_writer *w);
 
-static inline struct str onnx_source_at(const struct ir_model *m, struct ir_span span)
-{
-    return (struct str){(const char *)m->bytes + span.off, (size_t)span.len};
-}
+/* ---- onnx_widths.c */
+
+/* The base's prefixes get the widths that they had before the earlier run. */
+void onnx_widths_restore(struct onnx_writer *w);
+
+/* The output's: as short as can be where we tag, noting in w->done what is lost by that; else as they were.
+ */
+int onnx_widths_choose(struct onnx_writer *w);
 
 /* ---- onnx_undo.c */
 
