@@ -1,6 +1,8 @@
 /* What the files of the .pt2 reader share; nobody else includes this.
  *
- *     pt2_read.c     archive → programs
+ *     pt2_read.c     what stands around a program's graph, and the order of things
+ *     pt2_archive.c  the archive: its programs, and their text
+ *     pt2_report.c   memory and messages
  *     pt2_graph.c    a program's JSON → graphs, with their inputs and outputs
  *     pt2_node.c     nodes: operator, operands, nested graphs
  *     pt2_values.c   tensor values: shapes, layouts, parameters
@@ -78,8 +80,8 @@ struct pt2_reader {
     uint32_t cached;
 };
 
-/* Room for `need` elements; 0 or a negative ir_err (reported). What it takes is charged to the model's memory
- * limit. */
+/* Room for `need` elements, zeroed; 0 or a negative ir_err (reported). What it takes is charged to the
+ * model's memory limit. */
 int pt2_room_more(struct pt2_reader *r, void *array_ptr, size_t *cap, size_t need, size_t elem_size);
 
 static inline int pt2_room(struct pt2_reader *r, void *array_ptr, size_t *cap, size_t need, size_t elem_size)
@@ -87,7 +89,12 @@ static inline int pt2_room(struct pt2_reader *r, void *array_ptr, size_t *cap, s
     return need <= *cap ? 0 : pt2_room_more(r, array_ptr, cap, need, elem_size);
 }
 
+/* ---- pt2_report.c */
+
+/* Reports that memory ran out, or the model's limit is reached. Returns the ir_err. */
 int pt2_no_memory(struct pt2_reader *r);
+/* Where p is: counted from the start of the archive, or of the program's unpacked text. */
+uint64_t pt2_offset_of(const struct pt2_reader *r, const char *p);
 /* Reports at a token of the program. Returns IR_EINPUT. */
 int pt2_fail(struct pt2_reader *r, uint32_t token, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
@@ -102,7 +109,9 @@ int pt2_union(uint32_t *kind, struct pt2_reader *r, uint32_t token, const char *
 /* A string's name id; NAME_NONE after an error (*rc). */
 uint32_t pt2_name(struct pt2_reader *r, uint32_t token, const char *what, int *rc);
 
-/* ---- pt2_read.c */
+/* ---- pt2_archive.c: 0 or a negative ir_err (reported) */
+/* Finds the programs of the archive, and fills m->segs and their text. */
+int pt2_load_programs(struct pt2_reader *r);
 /* Calls pt2_weights_read() with the program's list of weights, if it has one. */
 int pt2_weights(struct pt2_reader *r);
 
