@@ -106,8 +106,8 @@ static bool view_strides(const int64_t *from, const int64_t *stride, uint32_t ra
 static void view_layout(struct node_facts *k, uint32_t n, const int64_t *dims)
 {
     const struct ir_shape *x = node_shape(k, 0);
-    int64_t order[IR_RANK_MAX], from[IR_RANK_MAX], to[IR_RANK_MAX], stride[IR_RANK_MAX], out[IR_RANK_MAX],
-        size = 1;
+    int64_t order[IR_RANK_MAX], from[IR_RANK_MAX], to[IR_RANK_MAX], out[IR_RANK_MAX], size = 1;
+    int64_t stride[IR_RANK_MAX] = {0};
     if (!node_known(k, 0) || x->rank == 0 || k->in[0].gaps || fact_contiguous(k->f, k->in[0]))
         return;
     memcpy(to, dims, n * sizeof *to);
