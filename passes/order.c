@@ -5,6 +5,9 @@
  * survive. So: take the mms by rising number, each after everything it needs; what has no number follows from
  * what needs it. Without numbers the file's order is all there is, and the rows say so.
  *
+ * In one scope the exporter numbers the nodes of each operator, too ("/experts/MatMul_1"): those follow each
+ * other as they are numbered.
+ *
  * PyTorch's own files are in order, whatever the numbers say: the halves of a weight are numbered when they
  * are folded, not when they are used.
  *
@@ -19,7 +22,7 @@ struct keyed_mm {
     uint64_t at;  /* twice the number, plus one; of a further use twice the number of what first needs it */
     uint32_t use; /* which use of the weight this is, from 0 */
     uint64_t number;
-    uint32_t step, weight;
+    uint32_t step, weight, place; /* place in s->mms */
 };
 
 /* The number of "onnx::Anything_123"; false for any other name. */
@@ -245,6 +248,130 @@ static int recover(struct state *s, struct keyed_mm *keyed, uint32_t n, bool *ch
     return rc;
 }
 
+/* An mm whose node the exporter has numbered: "/a/MatMul" and "/a/MatMul_2" are of one group. */
+struct numbered {
+    uint32_t group, number, place; /* place in s->mms */
+    uint64_t weight;               /* its weight's number, or 0 */
+};
+
+static int by_place(const void *x, const void *y)
+{
+    const struct numbered *a = x, *b = y;
+    if (a->group != b->group)
+        return a->group < b->group ? -1 : 1;
+    return (a->place > b->place) - (a->place < b->place);
+}
+
+static int by_number(const void *x, const void *y)
+{
+    const struct numbered *a = x, *b = y;
+    if (a->group == b->group && a->number != b->number)
+        return a->number < b->number ? -1 : 1;
+    return by_place(x, y);
+}
+
+/* A node's name without the number of its operator in its scope, and that number; ONNX Runtime's own
+ * additions left out. Empty if it has no such name. */
+static struct str numbered_name(struct str name, uint32_t *number)
+{
+    ptrdiff_t slash = str_rchr(name, '/');
+    while (slash > 0 && str_ends(name, STR_LIT("Fusion"))) {
+        name.n = (size_t)slash;
+        slash = str_rchr(name, '/');
+    }
+    struct str op = str_sub(name, (size_t)(slash + 1), name.n - (size_t)(slash + 1)), stem = atom_stem(op);
+    *number = 0;
+    for (size_t i = stem.n + 1; i < op.n && *number < (1U << 24); i++)
+        *number = *number * 10 + (uint32_t)(op.s[i] - '0');
+    name.n -= op.n - stem.n;
+    return str_starts(name, STR_LIT("/")) ? name : (struct str){0};
+}
+
+static int find_numbered(struct state *s, struct numbered *a, uint32_t *n)
+{
+    struct names groups;
+    int rc = 0;
+    names_init(&groups);
+    for (uint32_t i = 0; !rc && i < s->n_mms; i++) {
+        struct str name = numbered_name(node_name(s, s->mms[i].step), &a[*n].number);
+        if (name.n == 0)
+            continue;
+        a[*n].place = i;
+        a[*n].group = names_intern(&groups, name);
+        rc = a[(*n)++].group == NAME_NONE ? IR_EMEM : 0;
+    }
+    names_free(&groups);
+    return rc;
+}
+
+/* Forgets the numbers of weights that contradict those of nodes: parts of a weight, which were numbered when
+ * they were folded. */
+static int drop_doubtful(struct state *s, struct keyed_mm *keyed, uint32_t *n_keyed)
+{
+    struct numbered *a = calloc((size_t)s->n_mms + 1, sizeof *a);
+    uint8_t *doubtful = calloc((size_t)s->n_mms + 1, 1); /* per mm */
+    uint32_t n = 0, kept = 0;
+    int rc = a && doubtful ? find_numbered(s, a, &n) : IR_EMEM;
+    for (uint32_t i = 0, j = 0; !rc && i < n; i++) { /* both in the order of mms */
+        while (j < *n_keyed && keyed[j].place < a[i].place)
+            j++;
+        a[i].weight = j < *n_keyed && keyed[j].place == a[i].place ? keyed[j].number : 0;
+    }
+    if (!rc)
+        qsort(a, n, sizeof *a, by_number);
+    for (uint32_t from = 0, to; !rc && from < n; from = to) {
+        uint64_t last = 0;
+        bool falls = false;
+        for (to = from; to < n && a[to].group == a[from].group; to++) {
+            falls |= a[to].weight && a[to].weight < last;
+            last = a[to].weight ? a[to].weight : last;
+        }
+        for (uint32_t i = from; i < to; i++)
+            doubtful[a[i].place] = falls;
+    }
+    for (uint32_t i = 0; !rc && i < *n_keyed; i++) {
+        struct mm *mm = &s->mms[keyed[i].place];
+        if (!doubtful[keyed[i].place])
+            keyed[kept++] = keyed[i];
+        else if (mm->counted && !mm->assumption)
+            mm->assumption = "assumed-order";
+    }
+    *n_keyed = rc ? *n_keyed : kept;
+    free(a);
+    free(doubtful);
+    return rc;
+}
+
+/* Lets the mms of each group follow each other as they are numbered, in the places that the group has. */
+static int follow_numbers(struct state *s, struct keyed_mm *keyed, bool *changed)
+{
+    struct numbered *a = malloc((size_t)(s->n_mms + 1) * 2 * sizeof *a), *b = a + s->n_mms;
+    uint32_t n = 0, *def_of = NULL;
+    bool moved = false;
+    int rc = a ? find_numbered(s, a, &n) : IR_EMEM;
+    if (!rc) {
+        qsort(a, n, sizeof *a, by_place);
+        memcpy(b, a, n * sizeof *b);
+        qsort(b, n, sizeof *b, by_number);
+        for (uint32_t i = 0; i < s->n_mms; i++)
+            keyed[i] = (struct keyed_mm){.step = s->mms[i].step};
+        for (uint32_t i = 0; i < n; i++) {
+            keyed[a[i].place].step = s->mms[b[i].place].step;
+            moved |= a[i].place != b[i].place;
+        }
+    }
+    if (!rc && moved)
+        rc = walk_makers(&s->walk, &def_of);
+    if (!rc && moved)
+        rc = demand_order(s, keyed, s->n_mms, def_of);
+    if (!rc && moved)
+        rc = sort_mms(s);
+    *changed |= moved;
+    free(def_of);
+    free(a);
+    return rc;
+}
+
 int pass_order(struct state *s)
 {
     bool torch = str_is(s->m->producer, "pytorch"), resaved = torch && has_contrib_ops(s->m), changed = false;
@@ -260,18 +387,23 @@ int pass_order(struct state *s)
         uint64_t number;
         bool own = weight != IR_NONE && named_value(s, weight); /* then it is no number */
         if (!own && exporter_number(ir_value_name(s->m, weight), &number)) {
-            keyed[n++] = (struct keyed_mm){0, call_suffix(s, mm->step), number, mm->step, weight};
+            keyed[n++] = (struct keyed_mm){0, call_suffix(s, mm->step), number, mm->step, weight, i};
         } else if (resaved && mm->counted) {
             unnumbered++;
             if (!mm->assumption)
                 mm->assumption = "assumed-order";
         }
     }
-    int rc = n && s->walk.n_frames == 1 ? recover(s, keyed, n, &changed) : 0;
+    bool flat = s->walk.n_frames == 1;
+    int rc = n && flat && resaved ? drop_doubtful(s, keyed, &n) : 0;
+    if (!rc && n && flat)
+        rc = recover(s, keyed, n, &changed);
+    if (!rc && resaved && flat)
+        rc = follow_numbers(s, keyed, &changed);
     if (!rc && changed)
         diag_note(s->d,
                   "the nodes are not in execution order%s: order recovered from the exporter's numbers of %u "
-                  "weights (--order file turns this off)",
+                  "weights and of nodes (--order file turns this off)",
                   resaved ? " (re-saved by ONNX Runtime)" : "", n);
     else if (!rc && unnumbered && resaved)
         diag_warn(

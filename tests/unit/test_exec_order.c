@@ -35,8 +35,9 @@ Test(exec_order, by_numbers)
 {
     bench_add(&b, REORDERED);
     assert_order("/wq/MatMul odd:1\n/wk/MatMul even:2\n/wo/MatMul odd:3\n");
-    assert_says(&b, DIAG_NOTE,
-                "(re-saved by ONNX Runtime): order recovered from the exporter's numbers of 3 weights");
+    assert_says(
+        &b, DIAG_NOTE,
+        "(re-saved by ONNX Runtime): order recovered from the exporter's numbers of 3 weights and of nodes");
 }
 
 Test(exec_order, file)
@@ -114,6 +115,35 @@ Test(exec_order, unnumbered_between)
             "L: c = MatMul(x,onnx::MatMul_9)\nA: a = MatMul(x,w)\nB: y = MatMul(a,onnx::MatMul_5)\nz = "
             "Add(c,y)\nout z");
     assert_order("A odd:1\nB even:2\nL odd:3\n");
+}
+
+/* In one scope the exporter has numbered the nodes as well, which is stronger: halves of a weight have their
+ * numbers from folding. */
+Test(exec_order, by_numbers_of_nodes)
+{
+    bench_add(
+        &b,
+        "producer pytorch\nopset - 17\nopset com.microsoft 1\nin x f32[2,8]\nparam w f32[8,8]\n"
+        "param v f32[8,8]\nparam onnx::MatMul_3 f32[8,8]\nparam onnx::MatMul_4 f32[8,8]\n"
+        "/e/MatMul_1: a = MatMul(x,v)\n/e/MatMul: c = MatMul(x,w)\n"
+        "/f/MatMul_1: d = MatMul(x,onnx::MatMul_3)\n/f/MatMul/MatMulScaleFusion: e = MatMul(a,onnx::MatMul_4)\n"
+        "y = my::Mix(a,c,d,e)\nout y");
+    assert_order("/e/MatMul odd:1;assumed-order\n/e/MatMul_1 even:2;assumed-order\n"
+                 "/f/MatMul/MatMulScaleFusion odd:3;assumed-order\n/f/MatMul_1 even:4;assumed-order\n");
+    assert_says(&b, DIAG_NOTE, "order recovered");
+}
+
+/* Such numbers say nothing of other mms either. */
+Test(exec_order, numbers_of_halves)
+{
+    bench_add(
+        &b,
+        "producer pytorch\nopset - 17\nopset com.microsoft 1\nin x f32[2,8]\nparam onnx::MatMul_9 f32[8,8]\n"
+        "param onnx::MatMul_8 f32[8,8]\nparam onnx::MatMul_4 f32[8,8]\n/e/q/MatMul: q = MatMul(x,onnx::MatMul_8)\n"
+        "/e/MatMul: k = MatMul(x,onnx::MatMul_9)\n/e/MatMul_1: v = MatMul(x,onnx::MatMul_4)\n"
+        "y = my::Mix(q,k,v)\nout y");
+    assert_order("/e/q/MatMul odd:1\n/e/MatMul even:2;assumed-order\n/e/MatMul_1 odd:3;assumed-order\n");
+    assert_silent(&b, DIAG_NOTE, "order recovered");
 }
 
 /* Re-saved by ONNX Runtime, and nothing to recover from: the rows say what is assumed. */
