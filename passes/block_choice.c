@@ -61,8 +61,10 @@ static int blocks_from_pattern(struct blocker *b, struct str pattern)
     uint32_t before = b->n_blocks;
     int rc = fqn_has_wildcard(pattern) ? 0 : add_block(b, pattern);
     for (uint32_t i = 0; !rc && fqn_has_wildcard(pattern) && i < s->modules.n; i++)
-        if (fqn_glob(pattern, s->modules.a[i].fqn))
+        if (fqn_glob(pattern, s->modules.a[i].fqn, &s->match_steps))
             rc = add_block(b, s->modules.a[i].fqn);
+    if (!rc)
+        rc = check_match_steps(s);
     if (!rc && fqn_has_wildcard(pattern))
         rc = blocks_from_atoms(b, pattern, b->n_blocks > before);
     if (!rc && b->n_blocks == before)

@@ -142,14 +142,16 @@ static int match_one(struct state *s, struct str name, struct hits *h)
             continue; /* each block lists a module once, by its first name there */
         if (block == IR_NONE) {
             h->full_outside |= str_eq(name, fqn);
-            if (match_literal(s->o->match, name, fqn, STR_LIT("")) && h->outside++ == 0)
+            if (match_literal(s->o->match, name, fqn, STR_LIT(""), &s->match_steps) && h->outside++ == 0)
                 h->first_outside = fqn;
-        } else if (match_literal(s->o->match, name, fqn, block_base(s, block))) {
+        } else if (match_literal(s->o->match, name, fqn, block_base(s, block), &s->match_steps)) {
             rc = note_hit(s, name, i, object, h);
         } else {
             note_loose(s, name, i, h);
         }
     }
+    if (!rc)
+        rc = check_match_steps(s);
     /* A pattern with a wildcard selects the Linears among what it fits; a name means one module. */
     bool selects = s->o->match == MATCH_GLOB && h->linears && fqn_has_wildcard(name);
     return rc || h->wrong == IR_NONE || selects ? rc : not_a_linear(s, name, h->wrong);
@@ -206,11 +208,11 @@ static int forced_sets(struct state *s, const struct str *names)
 }
 
 /* Was this module named by a configured FQN? */
-static bool is_named(const struct state *s, const struct str *names, uint32_t module)
+static bool is_named(struct state *s, const struct str *names, uint32_t module)
 {
     for (uint32_t i = 0; i < s->o->n_fqns; i++) {
         struct str base = block_base(s, s->module_block[module]);
-        if (match_literal(s->o->match, names[i], s->modules.a[module].fqn, base) ||
+        if (match_literal(s->o->match, names[i], s->modules.a[module].fqn, base, &s->match_steps) ||
             left_out(s, names[i], module))
             return true;
     }

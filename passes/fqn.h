@@ -79,10 +79,11 @@ bool fqn_is_number(struct str component);
  * before. Returns the whole atom when it has no such suffix. */
 struct str atom_stem(struct str atom);
 
-/* `*` matches within one component, `**` any number of components, `?` one character that is no dot. Takes
- * the product of both lengths at most. A longer pattern matches nothing. */
+/* `*` matches within one component, `**` any number of components, `?` one character that is no dot. A longer
+ * pattern matches nothing. *steps counts what matching takes: for each character the places of the pattern
+ * that may be its own, so the product of both lengths at most. */
 #define FQN_PATTERN_MAX 4096
-bool fqn_glob(struct str pattern, struct str text);
+bool fqn_glob(struct str pattern, struct str text, uint64_t *steps);
 bool fqn_has_wildcard(struct str pattern);
 
 #endif

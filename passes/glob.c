@@ -10,42 +10,59 @@ static size_t stars_at(struct str p, size_t i)
     return i + 1 < p.n && p.s[i + 1] == '*' ? 2 : 1;
 }
 
-/* at[i]: what has been read can be what stands before p[i]. Stars may stand for nothing. */
-static void glob_pass_stars(struct str p, bool *at)
-{
-    for (size_t i = 0; i < p.n; i++)
-        if (at[i] && stars_at(p, i))
-            at[i + stars_at(p, i)] = true;
-}
+/* Places of the pattern: what has been read can be what stands before them. */
+struct places {
+    uint16_t a[FQN_PATTERN_MAX + 1];
+    size_t n;
+};
 
-/* Reads one character; false when nothing is left that could match. From the end, since at[i] comes of
- * at[i - 1]. */
-static bool glob_read(struct str p, bool *at, char c)
+/* Adds a place, and what follows if stars stand there, which may stand for nothing. in[i]: the round in which
+ * it was added last. */
+static void add_place(struct places *k, uint32_t *in, uint32_t round, struct str p, size_t i)
 {
-    bool any = false;
-    for (size_t i = p.n + 1; i-- > 0;) {
+    for (;;) {
         size_t stars = stars_at(p, i);
-        bool stays = at[i] && (stars == 2 || (stars == 1 && c != '.'));
-        bool comes =
-            i > 0 && at[i - 1] && !stars_at(p, i - 1) && (p.s[i - 1] == c || (p.s[i - 1] == '?' && c != '.'));
-        at[i] = stays || comes;
-        any |= at[i];
+        if (in[i] == round)
+            return;
+        in[i] = round;
+        k->a[k->n++] = (uint16_t)i;
+        if (!stars)
+            return;
+        i += stars;
     }
-    return any;
 }
 
-bool fqn_glob(struct str p, struct str t)
+static void read_char(struct places *next, uint32_t *in, uint32_t round, struct str p, size_t i, char c)
 {
-    bool at[FQN_PATTERN_MAX + 1] = {true};
-    if (p.n > FQN_PATTERN_MAX)
+    size_t stars = stars_at(p, i);
+    if (stars && (stars == 2 || c != '.'))
+        add_place(next, in, round, p, i);
+    else if (!stars && i < p.n && (p.s[i] == c || (p.s[i] == '?' && c != '.')))
+        add_place(next, in, round, p, i + 1);
+}
+
+bool fqn_glob(struct str p, struct str t, uint64_t *steps)
+{
+    struct places room[2], *now = &room[0], *next = &room[1];
+    uint32_t in[FQN_PATTERN_MAX + 1];
+    if (p.n > FQN_PATTERN_MAX || t.n >= UINT32_MAX)
         return false;
-    glob_pass_stars(p, at);
-    for (size_t j = 0; j < t.n; j++) {
-        if (!glob_read(p, at, t.s[j]))
-            return false;
-        glob_pass_stars(p, at);
+    memset(in, 0, (p.n + 1) * sizeof *in); /* long patterns are rare */
+    now->n = 0;
+    add_place(now, in, 1, p, 0);
+    for (size_t j = 0; j < t.n && now->n; j++) {
+        *steps += now->n;
+        next->n = 0;
+        for (size_t i = 0; i < now->n; i++)
+            read_char(next, in, (uint32_t)j + 2, p, now->a[i], t.s[j]);
+        struct places *read = now;
+        now = next;
+        next = read;
     }
-    return at[p.n];
+    for (size_t i = 0; i < now->n; i++)
+        if (now->a[i] == p.n)
+            return true;
+    return false;
 }
 
 bool fqn_has_wildcard(struct str pattern)

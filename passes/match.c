@@ -18,17 +18,28 @@ static bool is_exactly(struct str name, struct str fqn, struct str block)
     return block.n && fqn.n == block.n + 1 + name.n && str_eq(fqn_relative(fqn, block), name);
 }
 
-bool match_literal(enum match how, struct str name, struct str fqn, struct str block)
+/* Steps that a comparison counts for besides those of a pattern: there may be more to it than the literal
+ * one. */
+#define PAIR_STEPS 8
+
+bool match_literal(enum match how, struct str name, struct str fqn, struct str block, uint64_t *steps)
 {
+    *steps += PAIR_STEPS;
+    if (*steps > MATCH_STEPS_MAX)
+        return false;
     struct str rel = how == MATCH_GLOB ? fqn_relative(fqn, block) : (struct str){0};
     bool self = how != MATCH_EXACT && str_eq(fqn, block);
     switch (how) {
     case MATCH_SUBSTRING:
+        *steps += fqn.n / PAIR_STEPS;
         if (contains(fqn, name))
             return true;
         return self && name.n > 1 && name.s[name.n - 1] == '.' && str_ends(fqn, str_sub(name, 0, name.n - 1));
     case MATCH_GLOB:
-        return (!self && fqn_glob(name, rel)) || fqn_glob(name, fqn);
+        if (!self && !str_starts(name, STR_LIT("**")) && fqn_glob(name, rel, steps))
+            return true;
+        return fqn_glob(name, fqn,
+                        steps); /* what `**` begins hits the full name if it hits the relative one */
     case MATCH_EXACT:
     default:
         return is_exactly(name, fqn, block);

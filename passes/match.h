@@ -7,8 +7,12 @@
 /* Does `name` hit module `fqn` of block `block`? Literally: the FQN is known to be what it says. Source of
  * the three ways: POLICY.md 2 "Names that match"; substring is torchtitan's `name in
  * f"{base_fqn}.{module_fqn}"`. The block itself is a module of its own ("layers.0." to substring, as torch's
- * named_modules gives it an empty relative name). */
-bool match_literal(enum match how, struct str name, struct str fqn, struct str block);
+ * named_modules gives it an empty relative name). *steps counts what the comparison takes. A file that holds
+ * a plan chooses both its names and its modules: past MATCH_STEPS_MAX nothing matches, and who decides
+ * reports it.
+ */
+#define MATCH_STEPS_MAX UINT64_C(2000000000) /* some seconds */
+bool match_literal(enum match how, struct str name, struct str fqn, struct str block, uint64_t *steps);
 
 /* Could it, if containers that are never called are missing from fqn ("layers.0.gate" for
  * layers.0.moe.router.gate)? How many are, at least; 0: it could not. */

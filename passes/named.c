@@ -5,11 +5,11 @@
 #include "passes/match.h"
 
 /* Does `name` name `fqn`, in whichever block that is? */
-static bool names_it(const struct state *s, struct str name, struct str fqn)
+static bool names_it(struct state *s, struct str name, struct str fqn)
 {
     if (fqn.n == 0)
         return false;
-    for (struct str block = fqn_parent(fqn); !match_literal(s->o->match, name, fqn, block);
+    for (struct str block = fqn_parent(fqn); !match_literal(s->o->match, name, fqn, block, &s->match_steps);
          block = fqn_parent(block))
         if (block.n == 0)
             return false;
@@ -17,7 +17,7 @@ static bool names_it(const struct state *s, struct str name, struct str fqn)
 }
 
 /* Does a configured FQN mean what the parameter's name says, and not what would be guessed of it? */
-static bool asked_for(const struct state *s, struct str exact, struct str guess)
+static bool asked_for(struct state *s, struct str exact, struct str guess)
 {
     for (uint32_t i = 0; i < s->o->n_fqns; i++)
         if (names_it(s, s->o->fqns[i], exact) && !names_it(s, s->o->fqns[i], guess))

@@ -119,8 +119,9 @@ struct state {
     bool all; /* the nodes that are no mms, too: plan->neighbours */
     struct diag *d;
 
-    struct plan *plan;  /* the result */
-    struct arena arena; /* scratch */
+    struct plan *plan;    /* the result */
+    uint64_t match_steps; /* of match_literal() and fqn_glob(), by all passes */
+    struct arena arena;   /* scratch */
 
     /* walk */
     struct walk walk;
@@ -159,6 +160,10 @@ struct state {
     /* regions */
     uint8_t *leaves; /* per slot: crosses the border of the region that makes it; only with `all` */
 };
+
+/* IR_EINPUT, reported, when names took more than MATCH_STEPS_MAX to compare: what came of it since is not
+ * right. */
+int check_match_steps(const struct state *s);
 
 struct pass {
     const char *name;

@@ -1,6 +1,7 @@
 #include "passes/plan.h"
 
 #include "passes/merge.h"
+#include "passes/match.h"
 #include "passes/pass.h"
 
 #include <stdlib.h>
@@ -77,6 +78,15 @@ static int no_memory(const struct ir_model *m, size_t limit, struct diag *d)
     return diag_nomem(d);
 }
 
+int check_match_steps(const struct state *s)
+{
+    if (s->match_steps <= MATCH_STEPS_MAX)
+        return 0;
+    return diag_error(s->d, IR_EINPUT,
+                      "comparing %u --fqn and %u --blocks with the names of the model takes too long",
+                      s->o->n_fqns, s->o->n_blocks);
+}
+
 /* What is decided, and how. */
 struct task {
     struct ir_model *m;
@@ -101,6 +111,8 @@ static int decide(struct plan *p, const struct task *t, uint32_t root)
         /* What is taken for not known may be so for want of memory: the next pass is not to decide by it. */
         if (!rc && (t->m->arena.failed || s.arena.failed || s.facts.no_memory || p->arena.failed))
             rc = IR_EMEM;
+        if (!rc)
+            rc = check_match_steps(&s);
     }
     if (rc == IR_EMEM)
         rc = no_memory(t->m, s.arena.over || p->arena.over ? limit : 0, t->d);

@@ -44,7 +44,8 @@ static bool plain_glob(struct str p, struct str t)
 
 static void globs(struct str pattern, struct str text)
 {
-    bool got = fqn_glob(pattern, text);
+    uint64_t steps = 0;
+    bool got = fqn_glob(pattern, text, &steps);
 
     if (str_chr(pattern, '*') < 0 && str_chr(pattern, '?') < 0)
         must(got == str_eq(pattern, text));
@@ -54,16 +55,17 @@ static void globs(struct str pattern, struct str text)
 
 static void literally(struct str name, struct str fqn, struct str block)
 {
+    uint64_t steps = 0;
     bool part = fqn.n >= name.n && (name.n == 0 || memmem(fqn.s, fqn.n, name.s, name.n));
 
-    must(match_literal(MATCH_EXACT, fqn, fqn, block));
-    if (match_literal(MATCH_EXACT, name, fqn, block))
+    must(match_literal(MATCH_EXACT, fqn, fqn, block, &steps));
+    if (match_literal(MATCH_EXACT, name, fqn, block, &steps))
         must(str_ends(fqn, name));
     if (part)
-        must(match_literal(MATCH_SUBSTRING, name, fqn, block));
-    else if (match_literal(MATCH_SUBSTRING, name, fqn, block))
+        must(match_literal(MATCH_SUBSTRING, name, fqn, block, &steps));
+    else if (match_literal(MATCH_SUBSTRING, name, fqn, block, &steps))
         must(str_eq(fqn, block) && name.s[name.n - 1] == '.');
-    match_literal(MATCH_GLOB, name, fqn, block);
+    match_literal(MATCH_GLOB, name, fqn, block, &steps);
     for (int how = MATCH_EXACT; how <= MATCH_GLOB; how++)
         match_loose((enum match)how, name, fqn, block);
 }

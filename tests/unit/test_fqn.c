@@ -291,8 +291,9 @@ Test(fqn, glob)
         {"", "", true},
         {"", "a", false},
     };
+    uint64_t steps = 0;
     for (size_t i = 0; i < sizeof c / sizeof *c; i++)
-        cr_assert_eq(fqn_glob(str_of(c[i].pattern), str_of(c[i].text)), c[i].match,
+        cr_assert_eq(fqn_glob(str_of(c[i].pattern), str_of(c[i].text), &steps), c[i].match,
                      "'%s' on '%s': expected %d", c[i].pattern, c[i].text, c[i].match);
 }
 
@@ -300,13 +301,14 @@ Test(fqn, glob)
 Test(fqn, glob_is_quick)
 {
     char pattern[2001], text[20001];
+    uint64_t steps = 0;
     for (size_t i = 0; i < sizeof pattern - 1; i++)
         pattern[i] = i % 2 ? '*' : 'a';
     memset(text, 'a', sizeof text - 1);
     text[sizeof text - 2] = 'b';
     pattern[sizeof pattern - 1] = text[sizeof text - 1] = '\0';
     pattern[sizeof pattern - 2] = 'c';
-    cr_assert(!fqn_glob(str_of(pattern), str_of(text)));
+    cr_assert(!fqn_glob(str_of(pattern), str_of(text), &steps));
 }
 
 /* A name may be a megabyte long; Criterion's timeout tells if its square matters. */
@@ -314,17 +316,31 @@ Test(fqn, glob_of_a_long_name_takes_linear_time, .timeout = 20)
 {
     size_t n = (size_t)1 << 20;
     char *text = malloc(n), longest[FQN_PATTERN_MAX + 2];
+    uint64_t steps = 0;
     cr_assert_not_null(text);
     memset(text, 'w', n);
-    cr_assert(!fqn_glob(str_of("**w*x"), (struct str){text, n}));
-    cr_assert(!fqn_glob(str_of("**w*w*.w**x"), (struct str){text, n}));
+    cr_assert(!fqn_glob(str_of("**w*x"), (struct str){text, n}, &steps));
+    cr_assert(!fqn_glob(str_of("**w*w*.w**x"), (struct str){text, n}, &steps));
     text[n - 1] = 'x';
-    cr_assert(fqn_glob(str_of("**w*x"), (struct str){text, n}));
+    cr_assert(fqn_glob(str_of("**w*x"), (struct str){text, n}, &steps));
     free(text);
     memset(longest, 'a', sizeof longest);
     struct str most = {longest, FQN_PATTERN_MAX}, more = {longest, FQN_PATTERN_MAX + 1};
-    cr_assert(fqn_glob(most, most));
-    cr_assert(!fqn_glob(more, more));
+    cr_assert(fqn_glob(most, most, &steps));
+    cr_assert(!fqn_glob(more, more, &steps));
+}
+
+Test(fqn, glob_counts_what_it_takes)
+{
+    uint64_t steps = 0;
+    cr_assert(!fqn_glob(str_of("layers.*.q"), str_of("encoder.q"), &steps));
+    cr_assert_eq(steps, 1, "the first character decides");
+    steps = 0;
+    cr_assert(fqn_glob(str_of("abc"), str_of("abc"), &steps));
+    cr_assert_eq(steps, 3);
+    steps = 0;
+    cr_assert(!fqn_glob(str_of("**a**a**a**a**b"), str_of("aaaaaaaaaa"), &steps));
+    cr_assert_eq(steps, 2 + 4 + 6 + 8 + 6 * 10, "each star that was come to, and what follows it");
 }
 
 Test(fqn, of_a_python_expression)

@@ -5,7 +5,8 @@
 
 static bool hits(enum match how, const char *name, const char *fqn, const char *block)
 {
-    return match_literal(how, str_of(name), str_of(fqn), str_of(block));
+    uint64_t steps = 0;
+    return match_literal(how, str_of(name), str_of(fqn), str_of(block), &steps);
 }
 
 static bool loose(enum match how, const char *name, const char *fqn, const char *block)

@@ -1,4 +1,5 @@
 /* What is said when an option comes to nothing, and when an mm has no place. */
+#include "passes/match.h"
 #include "tests/unit/graph_builder.h"
 
 #include <criterion/criterion.h>
@@ -90,4 +91,17 @@ Test(misses, a_pattern_with_some_empty_members)
     bench_blocks(&b, "layers.0,layers.1");
     assert_planned(&b);
     assert_says(&b, DIAG_WARNING, "--blocks: 'layers.1' holds no mm");
+}
+
+/* The names of a plan in a file are as many as it likes, and so are the modules of its model. */
+Test(misses, comparing_without_end)
+{
+    bench_add(&b, "out c");
+    bench_blocks(&b, "layers.*");
+    bench_fqns(&b, "layers.0.fc1");
+    cr_assert_eq(bench_passes(&b, pass_block), 0);
+    b.s.match_steps = MATCH_STEPS_MAX;
+    cr_assert_eq(pass_forced(&b.s), IR_EINPUT);
+    assert_says(&b, DIAG_ERROR,
+                "comparing 1 --fqn and 1 --blocks with the names of the model takes too long");
 }
