@@ -142,7 +142,7 @@ $(BUILD)/tests/faults/faults: $(addprefix $(BUILD)/tests/faults/,faults.o snapsh
 $(BUILD)/tests/faults/alloc_shim.so: $(BUILD)/tests/faults/alloc_shim.o
 	$(call show,LINK)$(CC) $(CFLAGS_ALL) $(LDFLAGS) -shared -o $@ $^
 
--include $(LIB_OBJ:.o=.d) $(CLI_OBJ:.o=.d) $(UNIT_BIN:=.d) $(UNIT_OBJ:.o=.d) $(wildcard $(BUILD)/tests/faults/*.d $(BUILD)/tests/threads.d)
+-include $(LIB_OBJ:.o=.d) $(CLI_OBJ:.o=.d) $(UNIT_BIN:=.d) $(UNIT_OBJ:.o=.d) $(wildcard $(BUILD)/bench/*.d $(BUILD)/tests/faults/*.d $(BUILD)/tests/threads.d)
 
 # ---- using
 
@@ -290,6 +290,8 @@ bench-counts: all $(BENCH)/gen ## instructions that plan and tag take, against b
 
 $(BENCH)/%: $(BUILD)/bench/%.o
 	$(call show,LINK)$(CC) $(CFLAGS_ALL) $(LDFLAGS) -o $@ $^
+
+$(BENCH)/gen: $(addprefix $(BUILD)/bench/,gen.o gen_emit.o gen_decoder.o gen_odd.o)
 
 $(BENCH)/peer_c: $(BUILD)/bench/peer_c.o $(PB).o
 	$(call show,LINK)$(CC) $(CFLAGS_ALL) $(LDFLAGS) -o $@ $^ -lprotobuf-c

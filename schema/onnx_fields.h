@@ -74,6 +74,17 @@ enum onnx_attr_field {
     ONNX_ATTR_SPARSE_TENSORS = 23
 };
 
+/* AttributeProto.type: what an attribute is. */
+enum onnx_attr_type {
+    ONNX_ATTR_IS_FLOAT = 1,
+    ONNX_ATTR_IS_INT = 2,
+    ONNX_ATTR_IS_STRING = 3,
+    ONNX_ATTR_IS_TENSOR = 4,
+    ONNX_ATTR_IS_GRAPH = 5,
+    ONNX_ATTR_IS_INTS = 7,
+    ONNX_ATTR_IS_GRAPHS = 10
+};
+
 enum onnx_value_info_field { ONNX_VALUE_INFO_NAME = 1, ONNX_VALUE_INFO_TYPE = 2 };
 
 enum onnx_tensor_field {

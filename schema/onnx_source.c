@@ -96,10 +96,13 @@ static enum ir_attr_kind attr_kind(const struct attr_fields *a)
         uint32_t field;
         enum ir_attr_kind kind;
     } table[] = {
-        {1, ONNX_ATTR_F, IR_ATTR_FLOAT},       {2, ONNX_ATTR_I, IR_ATTR_INT},
-        {3, ONNX_ATTR_S, IR_ATTR_STR},         {4, ONNX_ATTR_T, IR_ATTR_TENSOR},
-        {5, ONNX_ATTR_G, IR_ATTR_GRAPH},       {7, ONNX_ATTR_INTS, IR_ATTR_INTS},
-        {10, ONNX_ATTR_GRAPHS, IR_ATTR_GRAPH},
+        {ONNX_ATTR_IS_FLOAT, ONNX_ATTR_F, IR_ATTR_FLOAT},
+        {ONNX_ATTR_IS_INT, ONNX_ATTR_I, IR_ATTR_INT},
+        {ONNX_ATTR_IS_STRING, ONNX_ATTR_S, IR_ATTR_STR},
+        {ONNX_ATTR_IS_TENSOR, ONNX_ATTR_T, IR_ATTR_TENSOR},
+        {ONNX_ATTR_IS_GRAPH, ONNX_ATTR_G, IR_ATTR_GRAPH},
+        {ONNX_ATTR_IS_INTS, ONNX_ATTR_INTS, IR_ATTR_INTS},
+        {ONNX_ATTR_IS_GRAPHS, ONNX_ATTR_GRAPHS, IR_ATTR_GRAPH},
     };
     if (a->ref.n)
         return IR_ATTR_REF;

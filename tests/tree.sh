@@ -59,7 +59,7 @@ for compile in "gcc -std=c99 -pedantic" "clang -std=c11 -Weverything -Wno-padded
     $compile -Wall -Wextra -Iinclude -fsyntax-only "$tmp/c.c" 2>&1 | expect_nothing "the header under $compile"
 done
 
-clang-format --dry-run ir/*.[ch] schema/*.[ch] passes/*.[ch] lib/*.[ch] cli/*.[ch] bench/*.c include/*.h tests/*.c tests/unit/*.[ch] tests/faults/*.[ch] tests/fuzz/*.[ch] 2>&1 |
+clang-format --dry-run ir/*.[ch] schema/*.[ch] passes/*.[ch] lib/*.[ch] cli/*.[ch] bench/*.[ch] include/*.h tests/*.c tests/unit/*.[ch] tests/faults/*.[ch] tests/fuzz/*.[ch] 2>&1 |
     grep 'warning: \|error: ' | cut -d: -f1 | sort | uniq -c | expect_nothing "make format would change files"
 grep -nE '\b(TODO|FIXME|XXX)\b' -r ir schema passes lib cli bench include examples docs README.md Makefile | grep -v 'Binary file' |
     expect_nothing "unfinished"
