@@ -274,6 +274,8 @@ static int by_number(const void *x, const void *y)
  * additions left out. Empty if it has no such name. */
 static struct str numbered_name(struct str name, uint32_t *number)
 {
+    if (name.n == 0 || name.s[0] != '/')
+        return (struct str){0};
     ptrdiff_t slash = str_rchr(name, '/');
     while (slash > 0 && str_ends(name, STR_LIT("Fusion"))) {
         name.n = (size_t)slash;
@@ -284,7 +286,7 @@ static struct str numbered_name(struct str name, uint32_t *number)
     for (size_t i = stem.n + 1; i < op.n && *number < (1U << 24); i++)
         *number = *number * 10 + (uint32_t)(op.s[i] - '0');
     name.n -= op.n - stem.n;
-    return str_starts(name, STR_LIT("/")) ? name : (struct str){0};
+    return name;
 }
 
 static int find_numbered(struct state *s, struct numbered *a, uint32_t *n)
