@@ -131,15 +131,13 @@ static int make_room(struct names *t)
     return t->n < t->most ? 0 : rehash(t);
 }
 
-/* Copies the text of the name that is to be added. Those that are longer fill lines of the cache by
- * themselves. */
-#define COPY_MOST 96
+/* Copies the text of the name that is to be added. */
 static int copy_text(struct names *t, struct str s)
 {
     if (grow(&t->copy_at, &t->cap_copy_at, (size_t)t->n + 1, sizeof *t->copy_at) != 0)
         return -1;
     t->copy_at[t->n] = NAME_NONE;
-    if (s.n == 0 || s.n > COPY_MOST || t->n_copies >= NAME_NONE - COPY_MOST)
+    if (s.n == 0 || s.n >= STR_LONG || t->n_copies >= NAME_NONE - STR_LONG)
         return 0;
     if (grow(&t->copies, &t->cap_copies, t->n_copies + s.n, 1) != 0)
         return -1;

@@ -1,5 +1,21 @@
 #include "ir/str.h"
 
+bool str_is_one_of(struct str a, const char *const *words, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (str_is(a, words[i]))
+            return true;
+    return false;
+}
+
+size_t str_count(struct str a, char c)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < a.n; i++)
+        n += a.s[i] == c;
+    return n;
+}
+
 ptrdiff_t str_rchr(struct str a, char c)
 {
     const char *p = a.n ? memrchr(a.s, c, a.n) : NULL;

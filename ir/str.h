@@ -50,6 +50,18 @@ static inline struct str str_of_ref(uint64_t ref)
  * and drops its calls unless it is inlined before that. */
 #define PREFETCHES __attribute__((always_inline)) static inline void
 
+/* Fetches n bytes into the cache. */
+#define CACHE_LINE 64
+PREFETCHES prefetch_lines(const void *at, size_t n)
+{
+    for (size_t i = 0; i < n; i += CACHE_LINE)
+        __builtin_prefetch((const char *)at + i);
+}
+
+/* Texts from this length on fill lines of the cache by themselves: copying them to where others lie gains
+ * nothing. */
+#define STR_LONG 97
+
 /* Fetches text into the cache: both ends, as most of it lies on two lines. */
 PREFETCHES str_prefetch(struct str a)
 {
@@ -68,6 +80,10 @@ static inline bool str_is(struct str a, const char *z)
 {
     return str_eq(a, str_of(z));
 }
+
+/* Is it one of n words? */
+bool str_is_one_of(struct str a, const char *const *words, size_t n);
+#define STR_IS_ONE_OF(a, words) str_is_one_of((a), (words), sizeof(words) / sizeof *(words))
 
 static inline bool str_starts(struct str a, struct str prefix)
 {
@@ -91,6 +107,9 @@ static inline ptrdiff_t str_chr(struct str a, char c)
     return p ? p - a.s : -1;
 }
 ptrdiff_t str_rchr(struct str a, char c);
+
+/* How often it holds c. */
+size_t str_count(struct str a, char c);
 
 /* Does it hold one of two bytes? For short texts, where it is cheaper than to search twice. */
 bool str_has_either(struct str a, char x, char y);

@@ -105,18 +105,10 @@ static int read_row(struct tsv *t)
     return e;
 }
 
-static size_t count_lines(struct str s)
-{
-    size_t n = 1;
-    for (size_t i = 0; i < s.n; i++)
-        n += s.s[i] == '\n';
-    return n;
-}
-
 int plan_file_tsv(struct plan_file *out, struct str text, struct diag *d)
 {
     struct tsv t = {.f = out, .d = d, .rest = text};
-    size_t most = count_lines(text);
+    size_t most = str_count(text, '\n') + 1;
 
     *out = (struct plan_file){0};
     arena_init(&out->arena, 0);

@@ -1,9 +1,5 @@
 #include "passes/aten_tensor.h"
 
-#define ONNX_FLOAT    1
-#define ONNX_FLOAT16  10
-#define ONNX_BFLOAT16 16
-
 void tensor_set_contiguous(struct tensor *t)
 {
     int64_t stride = 1;
@@ -101,7 +97,7 @@ static void memory_order(const struct tensor *t, uint32_t order[IR_RANK_MAX])
 struct tensor tensor_autocast(struct tensor t, const struct ir_model *m, const struct ir_graph *g)
 {
     uint8_t dtype = m->values[t.value].dtype, want = g->autocast;
-    bool floating = dtype == ONNX_FLOAT || dtype == ONNX_FLOAT16 || dtype == ONNX_BFLOAT16;
+    bool floating = dtype == IR_DTYPE_FLOAT || dtype == IR_DTYPE_FLOAT16 || dtype == IR_DTYPE_BFLOAT16;
     if (!want || !floating || dtype == want)
         return t;
     uint32_t order[IR_RANK_MAX] = {0};

@@ -25,7 +25,8 @@ bool fact_contiguous(const struct facts *f, struct fact x)
 static bool trainable(const struct ir_model *m, uint32_t value)
 {
     const struct ir_value *v = &m->values[value];
-    bool is_float = v->dtype == 1 || v->dtype == 10 || v->dtype == 11 || v->dtype == 16;
+    bool is_float = v->dtype == IR_DTYPE_FLOAT || v->dtype == IR_DTYPE_FLOAT16 ||
+                    v->dtype == IR_DTYPE_DOUBLE || v->dtype == IR_DTYPE_BFLOAT16;
     const struct ir_param *p = v->kind == IR_VALUE_PARAM ? &m->params[v->def] : NULL;
     return is_float && !(p && (p->buffer || p->no_grad));
 }
@@ -73,7 +74,8 @@ static struct fact param(struct facts *f, struct use u)
     struct ir_model *m = f->w->m;
     const struct ir_value *v = &m->values[u.value];
     struct fact x = leaf(f, u);
-    if ((v->dtype != 7 && v->dtype != 6 && v->dtype != 9) || m->shapes[v->shape].rank > 1)
+    bool integer = v->dtype == IR_DTYPE_INT64 || v->dtype == IR_DTYPE_INT32 || v->dtype == IR_DTYPE_BOOL;
+    if (!integer || m->shapes[v->shape].rank > 1)
         return x;
     int64_t got[IR_INTS_MAX];
     uint32_t n, id;

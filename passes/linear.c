@@ -34,14 +34,6 @@ static struct module_name listed_name(const struct state *s, struct module_name 
     return same == IR_NONE ? n : (struct module_name){s->modules.a[same].fqn, same};
 }
 
-static bool one_of(struct str op, const char *const *ops, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        if (str_is(op, ops[i]))
-            return true;
-    return false;
-}
-
 /* What a Linear does; a scale besides is a subclass's. */
 static bool linear_op(struct str op)
 {
@@ -54,15 +46,14 @@ static bool linear_op(struct str op)
         "aten.linear",    "aten.mm",      "aten.addmm",   "aten.matmul", "aten.t",          "aten.numpy_T",
         "aten.transpose", "aten.permute", "aten.add",     "aten.mul",    "aten.div",        "aten.to",
         "aten._to_copy",  "aten.view",    "aten.reshape", "aten.clone",  "aten.contiguous", "aten.detach"};
-    return one_of(op, ops, sizeof ops / sizeof *ops) ||
-           one_of(ir_without_overload(op), aten, sizeof aten / sizeof *aten);
+    return STR_IS_ONE_OF(op, ops) || STR_IS_ONE_OF(ir_without_overload(op), aten);
 }
 
 /* A Linear's subclass may do much to its input and weight, but it does not choose. */
 static bool router_op(struct str op)
 {
     static const char *const ops[] = {"TopK", "ArgMax", "ArgMin", "Softmax", "LogSoftmax"};
-    return one_of(op, ops, sizeof ops / sizeof *ops);
+    return STR_IS_ONE_OF(op, ops);
 }
 
 /* Which scopes hold more than a Linear does, and how many products each. */

@@ -29,10 +29,7 @@ static bool is_view(struct str op)
     static const char *const ops[] = {"Slice",    "Split",     "Gather", "Reshape", "Squeeze",
                                       "Identity", "Unsqueeze", "Cast",   "Flatten", "Transpose",
                                       "Expand",   "CastLike",  "Dropout"};
-    for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
-        if (str_is(op, ops[i]))
-            return true;
-    return false;
+    return STR_IS_ONE_OF(op, ops);
 }
 
 /* The tensor that a value is a part of, or all: back through slices, splits and other views. (Which part may

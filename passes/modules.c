@@ -139,10 +139,7 @@ static uint32_t lower_bound(const struct modules *t, struct str atom, struct str
 
 static uint32_t depth_of(struct str fqn)
 {
-    uint32_t n = 1;
-    for (size_t i = 0; i < fqn.n; i++)
-        n += fqn.s[i] == '.';
-    return n;
+    return (uint32_t)str_count(fqn, '.') + 1;
 }
 
 /* Does what stands at this position have the name and lie below the base, as far as texts tell? */

@@ -347,11 +347,12 @@ static int drop_doubtful(struct state *s, struct keyed_mm *keyed, uint32_t *n_ke
 /* Lets the mms of each group follow each other as they are numbered, in the places that the group has. */
 static int follow_numbers(struct state *s, struct keyed_mm *keyed, bool *changed)
 {
-    struct numbered *a = malloc((size_t)(s->n_mms + 1) * 2 * sizeof *a), *b = a + s->n_mms;
+    struct numbered *a = malloc((size_t)(s->n_mms + 1) * 2 * sizeof *a);
     uint32_t n = 0, *def_of = NULL;
     bool moved = false;
     int rc = a ? find_numbered(s, a, &n) : IR_EMEM;
     if (!rc) {
+        struct numbered *b = a + s->n_mms;
         qsort(a, n, sizeof *a, by_place);
         memcpy(b, a, n * sizeof *b);
         qsort(b, n, sizeof *b, by_number);

@@ -109,10 +109,7 @@ static struct str without_ops(struct str raw)
     if (raw.n == 0 || raw.s[0] == '/' || slash < 0)
         return raw;
     struct str last = str_sub(raw, (size_t)slash + 1, raw.n - (size_t)slash - 1);
-    for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
-        if (str_is(last, ops[i]))
-            return str_sub(raw, 0, (size_t)slash);
-    return raw;
+    return STR_IS_ONE_OF(last, ops) ? str_sub(raw, 0, (size_t)slash) : raw;
 }
 
 static int scope_from_name(struct state *s, struct str name, uint32_t *out)

@@ -58,10 +58,7 @@ static bool passes_through(struct str op)
 {
     static const char *const ops[] = {"Identity", "Cast",    "CastLike", "DequantizeLinear", "QuantizeLinear",
                                       "Dropout",  "Reshape", "Squeeze",  "Unsqueeze"};
-    for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
-        if (str_is(op, ops[i]))
-            return true;
-    return false;
+    return STR_IS_ONE_OF(op, ops);
 }
 
 static struct op_use use_of_op(struct str op)

@@ -19,7 +19,7 @@ static size_t put_utf8(char *out, uint32_t c)
     return n;
 }
 
-/* The code unit of "\uXXXX" at s, or -1. */
+/* The code unit of the escape \u with four digits at s, or -1. */
 static int32_t code_unit(struct str s)
 {
     if (s.n < 6 || s.s[0] != '\\' || s.s[1] != 'u')
@@ -34,7 +34,7 @@ static int32_t code_unit(struct str s)
     return c;
 }
 
-/* "\uXXXX", or two of them that are one code point; *n is what was read. At most as long in UTF-8. */
+/* Such an escape, or two of them that are one code point; *n is what was read. At most as long in UTF-8. */
 static uint32_t code_point(struct str s, size_t *n)
 {
     int32_t hi = code_unit(s);

@@ -90,13 +90,10 @@ int onnx_room_more(struct onnx_reader *r, void *array_ptr, size_t *cap, size_t n
     return rc ? rc : charge_names(r);
 }
 
-/* Texts that are longer than what TEXT_MOST says stay where they are: they fill lines of the cache by
- * themselves. */
 #define TEXT_CHUNK ((size_t)16 << 10)
-#define TEXT_MOST  96
 int onnx_keep_text(struct onnx_reader *r, struct str *text)
 {
-    if (text->n == 0 || text->n > TEXT_MOST)
+    if (text->n == 0 || text->n >= STR_LONG)
         return 0;
     if (text->n > (size_t)(r->text_end - r->text)) {
         r->text = arena_alloc(&r->m->arena, TEXT_CHUNK, 1);

@@ -178,9 +178,7 @@ static size_t run_of(const struct annots *a, size_t i)
 PREFETCHES fetch_record(const struct ir_model *m, uint32_t node)
 {
     const struct ir_node *n = &m->nodes[node];
-    const uint8_t *record = m->bytes + n->off;
-    for (uint64_t i = 0; i < n->len && i < RECORD_USUAL; i += 64)
-        __builtin_prefetch(record + i);
+    prefetch_lines(m->bytes + n->off, n->len < RECORD_USUAL ? n->len : RECORD_USUAL);
 }
 
 /* All nodes that are touched, by their numbers: those of the annotations, and those that carry tags. */

@@ -8,14 +8,6 @@ static bool differentiable(uint8_t dtype)
            dtype == IR_DTYPE_COMPLEX64 || dtype == IR_DTYPE_COMPLEX128 || dtype == IR_DTYPE_BFLOAT16;
 }
 
-static bool is_one_of(struct str name, const char *const *list, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        if (str_is(name, list[i]))
-            return true;
-    return false;
-}
-
 /* Operators whose results are new constants, whatever their operands. */
 static bool cuts(struct str name)
 {
@@ -24,7 +16,7 @@ static bool cuts(struct str name)
         "aten.empty_like", "aten.rand_like", "aten.randn_like", "aten.randint_like",      "aten.new_zeros",
         "aten.new_ones",   "aten.new_full",  "aten.new_empty",  "aten.new_empty_strided",
     };
-    return is_one_of(name, list, sizeof list / sizeof *list);
+    return STR_IS_ONE_OF(name, list);
 }
 
 /* Views of their first operand: they require a gradient where it does, even under no_grad(). */
@@ -38,7 +30,7 @@ static bool is_view(struct str name)
         "aten.numpy_T",   "aten.mT",      "aten.as_strided", "aten.split_with_sizes", "aten.view_as",
         "aten.expand_as", "aten.adjoint",
     };
-    return is_one_of(name, list, sizeof list / sizeof *list);
+    return STR_IS_ONE_OF(name, list);
 }
 
 static void node_grad(struct ir_model *m, const struct ir_node *n, bool no_grad)

@@ -173,8 +173,7 @@ PREFETCHES wire_prefetch(struct wire_ahead *a, const uint8_t *at)
         return;
     const uint8_t *end = a->end - at > WIRE_AHEAD ? at + WIRE_AHEAD : a->end;
     for (; end - p >= WIRE_GRAIN; p += WIRE_GRAIN)
-        for (size_t i = 0; i < WIRE_GRAIN; i += 64)
-            __builtin_prefetch(p + i);
+        prefetch_lines(p, WIRE_GRAIN);
     a->at = p;
 }
 

@@ -164,3 +164,12 @@ Test(str, unescape_tells_where_it_fails)
         cr_expect_eq(n, 2, "%s: %zu", bad[i], n);
     }
 }
+
+Test(str, words_and_counts)
+{
+    static const char *const words[] = {"Add", "Cast"};
+    cr_assert(STR_IS_ONE_OF(STR_LIT("Cast"), words) && STR_IS_ONE_OF(STR_LIT("Add"), words));
+    cr_assert(!STR_IS_ONE_OF(STR_LIT("CastLike"), words) && !STR_IS_ONE_OF(STR_LIT(""), words));
+    cr_assert_eq(str_count(STR_LIT("a.b..c"), '.'), 3);
+    cr_assert_eq(str_count((struct str){NULL, 0}, '.'), 0);
+}
